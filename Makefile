@@ -1,0 +1,57 @@
+# The commands for people; each prints what it runs. `make` alone lists them.
+#
+#   PYTHON=python3.13   the interpreter that the environment is made with
+#   VENV=.venv          where the environment is kept
+#   DJANGO=6.1          a series of Django, instead of the newest this Python can have
+#   DATABASE_URL=…      for demo and test: a PostgreSQL or MariaDB server instead of SQLite
+
+PYTHON ?= python3
+VENV ?= .venv
+DJANGO ?=
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+# A driver is installed only where an address asks for it: the one for MariaDB is compiled.
+DRIVER := $(if $(filter postgres%,$(DATABASE_URL)),postgresql)$(if $(filter mysql:% mariadb:%,$(DATABASE_URL)),mariadb)
+# Stamps say what has been installed; another extra, driver or Django has another stamp.
+KIND := $(if $(DRIVER),-$(DRIVER))$(if $(DJANGO),-django$(DJANGO))
+
+.PHONY: help
+help: ## list these targets
+	@echo "make TARGET [ARGS=\"…\"]"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1 \2/p' Makefile | while read -r name text; do printf '  %-6s  %s\n' "$$name" "$$text"; done
+
+.PHONY: demo
+demo: $(VENV)/.example$(KIND) ## run the shop and a sandbox here; ARGS=--once buys once by itself and checks, ARGS=--help lists more
+	"$(VENV)/bin/python" manage.py demo $(ARGS)
+
+.PHONY: test
+test: $(VENV)/.test$(KIND) ## run the tests, on SQLite or on DATABASE_URL; ARGS goes to pytest
+	"$(VENV)/bin/python" -m pytest $(ARGS)
+
+.PHONY: check
+check: $(VENV)/.dev$(KIND) ## format, lint, types, migrations, layers, translations
+	PYTHON="$(VENV)/bin/python" scripts/check
+
+.PHONY: clean
+clean: ## remove what these targets made: environment, caches, the demo's data
+	if [ -f "$(VENV)/pyvenv.cfg" ]; then rm -rf "$(VENV)"; fi
+	rm -rf .cache .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist var ./*.egg-info
+	find . -name .git -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment itself. uv is quicker, but only used where it is there already.
+$(VENV)/pyvenv.cfg:
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "$(PYTHON) is missing or older than Python 3.11. Name another one: make $(MAKECMDGOALS) PYTHON=python3.13" >&2; exit 1; }
+	@if command -v uv >/dev/null; then set -x; uv venv --quiet --allow-existing --python "$(PYTHON)" "$(VENV)"; \
+	else set -x; "$(PYTHON)" -m venv "$(VENV)"; fi
+
+$(VENV)/.example$(KIND) $(VENV)/.test$(KIND) $(VENV)/.dev$(KIND): $(VENV)/.%$(KIND): pyproject.toml | $(VENV)/pyvenv.cfg
+	@if command -v uv >/dev/null; then set -x; uv pip install --quiet --python "$(VENV)/bin/python" -e ".[$*$(if $(DRIVER),$(comma)$(DRIVER))]" $(if $(DJANGO),"Django==$(DJANGO).*"); \
+	else set -x; "$(VENV)/bin/python" -m pip install --quiet --disable-pip-version-check -e ".[$*$(if $(DRIVER),$(comma)$(DRIVER))]" $(if $(DJANGO),"Django==$(DJANGO).*"); fi
+	@touch "$@"
+
+comma := ,

@@ -1,0 +1,218 @@
+"""Buy once by itself, over HTTP, through the doors a person uses, and check every step."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urlsplit, urlunsplit
+
+import requests
+from django.db import connection, connections
+
+from example_project.demo.addresses import Addresses, sqlite_url
+from example_project.demo.parts import Parts
+from example_project.demo.running import start_sandbox, start_site
+from example_project.demo.rush import Answers, confirm_at_once
+from example_project.demo.stock import reset_admin
+from example_project.demo.storage import Storage
+from example_project.demo.visitor import Visitor
+from example_project.shop.models import Licence
+from payments_pages.choices import FulfilmentState
+from payments_pages.models import Fulfilment, PaymentPage
+from payments_pages.pages import public_url
+
+__all__ = ["StoryError", "run_once"]
+
+BROWSERS = 20
+COMMANDS = 4
+SLOWNESS = 2.0
+"""Seconds the sandbox takes over its answer, so that all who ask really meet."""
+
+SLUG = "one-purchase"
+PRICE = "120.50"
+NAME = "One purchase"
+
+
+class StoryError(Exception):
+    """Say which step did not come out as it must."""
+
+
+def require(condition: object, message: str) -> None:
+    """Raise `StoryError` with `message` unless the condition holds."""
+    if not condition:
+        raise StoryError(message)
+
+
+def run_once(addresses: Addresses, storage: Storage, say: Callable[[str], object]) -> None:
+    """Create, pay, confirm from everywhere at once, look, deactivate.
+
+    Uses a database of its own, on the server that `DATABASE_URL` names if it names one, and
+    removes it. Raise `StoryError` or `PartDiedError` unless exactly one licence was given.
+    """
+    with _own_database(storage) as database_url:
+        environment = addresses.environment(database_url)
+        with Parts(environment=environment, logs=storage.logs) as parts, Visitor() as visitor:
+            start_sandbox(parts, addresses, storage)
+            start_site(parts, addresses)
+            story = _Story(addresses, visitor, say, os.environ | environment)
+            story.tell()
+
+
+@dataclass(slots=True)
+class _Story:
+    addresses: Addresses
+    visitor: Visitor
+    say: Callable[[str], object]
+    environment: dict[str, str]
+    step: int = 0
+
+    def tell(self) -> None:
+        """Take the steps in order."""
+        self._note(f"Database: {connection.vendor}. Shop {self.addresses.site}.")
+        self._sign_in()
+        page = self._create_page()
+        callback = self._pay(page)
+        reference = parse_qs(urlsplit(callback).query)["reference"][0]
+        self._confirm_from_everywhere(callback, reference)
+        self._look(callback, reference)
+        self._deactivate(page)
+        self.say("Done: paid once, confirmed many times, delivered exactly once.")
+
+    def _note(self, text: str) -> None:
+        self.step += 1
+        self.say(f"{self.step}. {text}")
+
+    def _sign_in(self) -> None:
+        login, password = reset_admin()
+        form = self.visitor.get(f"{self.addresses.site}/admin/login/?next=/admin/")
+        answer = self.visitor.submit(form, {"username": login, "password": password})
+        require(answer.status_code == 302, f"The admin refused the login: {answer.status_code}.")
+        self._note("Signed in to the admin through its form.")
+
+    def _create_page(self) -> PaymentPage:
+        address = f"{self.addresses.site}/admin/payments_pages/paymentpage/add/"
+        form = self.visitor.get(address)
+        answer = self.visitor.submit(
+            form, {"name": NAME, "amount": PRICE, "description": "Made by the demo.", "slug": SLUG}
+        )
+        require(
+            answer.status_code == 302, f"The admin did not create the page: {answer.status_code}."
+        )
+        page = PaymentPage.objects.confirmed().get(slug=SLUG)
+        require(page.amount == 12050, f"{PRICE} became {page.amount} minor units.")
+        self._note(f"Created a page in the admin: {PRICE} is sold at {public_url(page)}")
+        return page
+
+    def _pay(self, page: PaymentPage) -> str:
+        """Pay as a payer does; return the callback's address, not opened yet."""
+        form = self.visitor.get(public_url(page))
+        require(PRICE in form.text, "The sandbox's page does not show the price.")
+        answer = self.visitor.submit(form, {"email": "payer@example.test"}, ("choice", "pay"))
+        callback = answer.headers.get("Location", "")
+        require(answer.status_code == 303 and callback, f"Paying answered {answer.status_code}.")
+        require(callback.startswith(page.redirect_url), "The payer is sent to another address.")
+        self._note("Paid on the hosted page; the redirect back is held for a moment.")
+        return callback
+
+    def _confirm_from_everywhere(self, callback: str, reference: str) -> None:
+        self._control("faults", operation="verify", kind="latency", seconds=SLOWNESS, times=1)
+        answers = confirm_at_once(
+            callback,
+            reference,
+            browsers=BROWSERS,
+            commands=COMMANDS,
+            environment=self.environment,
+        )
+        calls = self._verify_calls(reference)
+        self._note(f"Confirmed {answers.total} times at once: {BROWSERS} callbacks, ")
+        self.say(f"   callbacks by status code: {_counted(answers.statuses)}")
+        self.say(f"   commands by exit code: {_counted(answers.exits)}")
+        self.say(f"   verify calls at the sandbox: {calls}")
+        _require_no_trouble(answers)
+        require(calls == 1, f"{calls} verify calls; one was enough.")
+        self._require_one_delivery()
+
+    def _require_one_delivery(self) -> None:
+        end = time.monotonic() + 10
+        while Fulfilment.objects.exclude(state=FulfilmentState.DELIVERED).exists():
+            require(time.monotonic() < end, "A delivery is still open.")
+            time.sleep(0.1)
+        fulfilments, licences = Fulfilment.objects.count(), Licence.objects.count()
+        self.say(f"   fulfilments delivered: {fulfilments}; licences given: {licences}")
+        require((fulfilments, licences) == (1, 1), "There must be one of each.")
+
+    def _look(self, callback: str, reference: str) -> None:
+        licence = Licence.objects.get()
+        result = self.visitor.get(callback)
+        require(result.status_code == 200, f"The result page answers {result.status_code}.")
+        require("Payment received" in result.text, "The result page does not say so.")
+        require(reference not in result.url, "The reference stays in the address bar.")
+        self._note('Opened the callback once more: "Payment received".')
+        self._require_shown("purchases/", licence.code)
+        self._require_shown("admin/payments_pages/transaction/", reference)
+        self._require_shown("admin/payments_pages/fulfilment/", reference)
+        require(self._verify_calls(reference) == 1, "A settled payment was asked about again.")
+        self._require_one_delivery()
+        self._note(f"Found licence {licence.code} in the shop, the payment in the admin.")
+
+    def _require_shown(self, path: str, text: str) -> None:
+        page = self.visitor.get(f"{self.addresses.site}/{path}")
+        shown = page.text.count(text)
+        require(page.status_code == 200 and shown, f"/{path} ({page.status_code}) lacks {text}.")
+
+    def _deactivate(self, page: PaymentPage) -> None:
+        listing = self.visitor.get(f"{self.addresses.site}/admin/payments_pages/paymentpage/")
+        answer = self.visitor.submit(
+            listing, {"action": "deactivate", "_selected_action": str(page.pk)}
+        )
+        require(answer.status_code == 302, f"The admin action answered {answer.status_code}.")
+        refused = self.visitor.get(public_url(page))
+        require(refused.status_code == 404, f"The sandbox still sells: {refused.status_code}.")
+        self._note("Deactivated the page by the admin's action: the sandbox sells it no more.")
+
+    def _control(self, path: str, **body: object) -> None:
+        answer = requests.post(f"{self.addresses.control}/{path}", json=body, timeout=10)
+        answer.raise_for_status()
+
+    def _verify_calls(self, reference: str) -> int:
+        answer = requests.get(
+            f"{self.addresses.control}/calls",
+            params={"operation": "verify", "reference": reference},
+            timeout=10,
+        )
+        answer.raise_for_status()
+        return int(answer.json()["calls"])
+
+
+def _require_no_trouble(answers: Answers) -> None:
+    require(not answers.troubles, "Somebody got no answer: " + "; ".join(answers.troubles))
+    failed = {code: count for code, count in answers.statuses.items() if code >= 400}
+    require(not failed, f"Callbacks failed: {failed}.")
+    require(answers.total == BROWSERS + COMMANDS, "Not everybody answered.")
+
+
+def _counted(counts: dict[int, int]) -> str:
+    return ", ".join(f"{code} × {count}" for code, count in sorted(counts.items()))
+
+
+@contextmanager
+def _own_database(storage: Storage) -> Iterator[str]:
+    """Make an empty, migrated database, use it in this process, remove it; yield its address."""
+    chosen = os.environ.get("DATABASE_URL", "")
+    former = connection.settings_dict["NAME"]
+    name = (
+        str(storage.database)
+        if connection.vendor == "sqlite"
+        else f"payments_pages_once_{os.getpid()}"
+    )
+    connection.settings_dict["TEST"]["NAME"] = name
+    connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+    try:
+        if connection.vendor == "sqlite":
+            yield sqlite_url(storage.database)
+        else:
+            yield urlunsplit(urlsplit(chosen)._replace(path=f"/{name}"))
+    finally:
+        connections.close_all()
+        connection.creation.destroy_test_db(former, verbosity=0)

@@ -1,0 +1,97 @@
+"""Run the demo for a person, until Ctrl-C or until one of its processes ends."""
+
+from collections.abc import Callable
+
+from django.db import connection, connections
+
+from example_project.demo.addresses import Addresses
+from example_project.demo.parts import MANAGE, Part, Parts
+from example_project.demo.stock import reset_admin, stock
+from example_project.demo.storage import Storage, UnpairedError
+
+__all__ = ["run", "start_sandbox", "start_site"]
+
+Say = Callable[[str], object]
+
+
+def run(
+    addresses: Addresses,
+    storage: Storage,
+    environment: dict[str, str],
+    say: Say,
+    *,
+    fresh: bool,
+) -> None:
+    """Start everything, print where it is, and stay.
+
+    Ends by `KeyboardInterrupt`, or by `PartDiedError` when a process ends by itself; every process
+    is stopped either way. Raise `PortTakenError`, `BusyError` or `UnpairedError` before anything has started.
+    """
+    with storage.locked(), Parts(environment=environment, logs=storage.logs) as parts:
+        addresses.require_free()
+        storage.prepare(fresh=fresh)
+        _start_paired_sandbox(parts, addresses, storage, say)
+        stock(addresses.control)
+        login, password = reset_admin()
+        # This process only watches from here on.
+        connections.close_all()
+        start_site(parts, addresses)
+        parts.start("sweep", [MANAGE, "payments_pages_sweep", "--watch"])
+        say(_summary(addresses, storage, login, password))
+        parts.watch()
+
+
+def start_sandbox(parts: Parts, addresses: Addresses, storage: Storage) -> Part:
+    """Start the service's double on its port and wait until it answers."""
+    sandbox = parts.start(
+        "sandbox",
+        [
+            # Not through Django: it is the other side of the wire.
+            "-m",
+            "payments_pages.sandbox",
+            f"--port={addresses.sandbox_port}",
+            f"--state={storage.sandbox_state}",
+        ],
+    )
+    parts.wait_until_answers(sandbox, f"{addresses.control}/state")
+    return sandbox
+
+
+def start_site(parts: Parts, addresses: Addresses) -> Part:
+    """Start the shop with Django's development server and wait until it answers."""
+    site = parts.start("site", [MANAGE, "runserver", "--noreload", addresses.site.split("//")[1]])
+    parts.wait_until_answers(site, f"{addresses.site}/")
+    return site
+
+
+def _start_paired_sandbox(parts: Parts, addresses: Addresses, storage: Storage, say: Say) -> None:
+    sandbox = start_sandbox(parts, addresses, storage)
+    try:
+        storage.require_pair(addresses.control, addresses.site)
+    except UnpairedError as mismatch:
+        if connection.vendor != "sqlite":
+            # Not ours to empty without being told: the address may name anything.
+            raise UnpairedError(
+                f"{mismatch} Begin anew with make demo ARGS=--fresh: it EMPTIES the database "
+                f"{connection.settings_dict['NAME']!r}."
+            ) from None
+        say(f"{mismatch} Beginning anew; the old files are set aside in {storage.directory}.")
+        parts.stop(sandbox)
+        storage.begin_anew()
+        start_sandbox(parts, addresses, storage)
+
+
+def _summary(addresses: Addresses, storage: Storage, login: str, password: str) -> str:
+    return "\n".join(
+        [
+            "",
+            f"  Shop      {addresses.site}/",
+            f"  Admin     {addresses.site}/admin/",
+            f"  Login     {login}",
+            f"  Password  {password}",
+            f"  Sandbox   {addresses.control}/state  (no money moves)",
+            f"  Logs      {storage.logs}",
+            "",
+            "  Running; Ctrl-C stops everything.",
+        ]
+    )

@@ -1,0 +1,114 @@
+"""Put three offers, in three currencies and three languages, on the shop's shelf."""
+
+import secrets
+from dataclasses import dataclass
+
+import requests
+from django.contrib.auth import get_user_model
+
+from example_project.shop.models import Kind, Offer
+from payments_pages.models import PaymentPage
+from payments_pages.pages import create_page
+
+__all__ = ["CATALOGUE", "Item", "reset_admin", "stock"]
+
+ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """Describe one offer; `amount` is in minor units of `currency`, None if the payer chooses.
+
+    `name` and `description` are the page's own, in English; the rest are the shop's.
+    """
+
+    slug: str
+    name: str
+    description: str
+    currency: str
+    amount: int | None
+    kind: Kind
+    names: dict[str, str]
+    descriptions: dict[str, str]
+
+
+CATALOGUE = (
+    Item(
+        slug="photo-archive",
+        name="Photo archive",
+        description="A year's licence for two thousand photographs.",
+        currency="ILS",
+        amount=12050,
+        kind=Kind.LICENCE,
+        names={"ar": "أرشيف الصور", "he": "ארכיון תמונות"},
+        descriptions={
+            "ar": "رخصة لسنة واحدة لألفي صورة.",
+            "he": "רישיון לשנה לאלפיים תצלומים.",
+        },
+    ),
+    Item(
+        slug="oud-evening",
+        name="An evening of oud",
+        description="One seat, Thursday at eight.",
+        currency="JOD",
+        amount=1250,
+        kind=Kind.TICKET,
+        names={"ar": "أمسية عود", "he": "ערב עוד"},
+        descriptions={
+            "ar": "مقعد واحد، الخميس الساعة الثامنة.",
+            "he": "מקום אחד, יום חמישי בשמונה.",
+        },
+    ),
+    Item(
+        slug="friends-of-the-library",
+        name="Friends of the library",
+        description="A reader's card; you choose what you give.",
+        currency="USD",
+        amount=None,
+        kind=Kind.TICKET,
+        names={"ar": "أصدقاء المكتبة", "he": "ידידי הספרייה"},
+        descriptions={
+            "ar": "بطاقة قارئ؛ أنت تختار قيمة المساهمة.",
+            "he": "כרטיס קורא; הסכום לבחירתכם.",
+        },
+    ),
+)
+
+
+def stock(control: str) -> None:
+    """Create what is missing of the catalogue, at the service first; change nothing else.
+
+    The interface takes no currency for a page: it is the account's, so the account is told
+    through the sandbox's control API before each page, and left with the first one's after.
+    """
+    for item in CATALOGUE:
+        texts = {"kind": item.kind, "names": item.names, "descriptions": item.descriptions}
+        page = PaymentPage.objects.confirmed().filter(slug=item.slug).first()
+        if page is not None:
+            # Heals an offer that was deleted; leaves one that was edited.
+            Offer.objects.get_or_create(page=page, defaults=texts)
+            continue
+        _set_currency(control, item.currency)
+        page = create_page(
+            name=item.name, amount=item.amount, description=item.description, slug=item.slug
+        )
+        Offer.objects.update_or_create(page=page, defaults=texts)
+    _set_currency(control, CATALOGUE[0].currency)
+
+
+def reset_admin() -> tuple[str, str]:
+    """Give the demo's superuser a new random password; return login and password."""
+    password = secrets.token_urlsafe(9)
+    users = get_user_model()
+    user, _created = users.objects.get_or_create(
+        **{users.USERNAME_FIELD: ADMIN}, defaults={"email": "admin@example.test"}
+    )
+    user.is_active = user.is_staff = user.is_superuser = True
+    user.set_password(password)
+    user.save()
+    return ADMIN, password
+
+
+def _set_currency(control: str, currency: str) -> None:
+    answer = requests.post(f"{control}/account", json={"currency": currency}, timeout=5)
+    answer.raise_for_status()

@@ -1,0 +1,103 @@
+"""Configure the shop from the environment; `.env.example` lists every variable.
+
+Without any variable it is the demo: SQLite in `var/`, and the sandbox of `payments_pages` on
+this machine as the service. The library itself reads no environment; this project does.
+"""
+
+from pathlib import Path
+
+import environ  # type: ignore[import-untyped]  # ships no types
+from django.utils.translation import gettext_lazy as _
+
+from example_project.databases import database
+from example_project.secret_key import machine_secret_key
+
+ROOT = Path(__file__).resolve().parent.parent
+VAR = ROOT / "var"
+
+env = environ.Env()
+# Real variables win over the file.
+env.read_env(ROOT / ".env")
+
+DEBUG = env.bool("DEBUG", default=False)
+SECRET_KEY = env.str("SECRET_KEY", default="") or machine_secret_key(VAR / "secret_key")
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
+
+SITE_URL = env.str("SITE_URL", default="http://127.0.0.1:8000")
+SERVICE_URL = env.str("SERVICE_URL", default="http://127.0.0.1:8001")
+PAYMENTS_PAGES = {
+    "SECRET_KEY": env.str("PAYMENTS_SECRET_KEY", default="sk_test_sandbox"),
+    "BASE_URL": env.str("PAYMENTS_BASE_URL", default=f"{SERVICE_URL}/api"),
+    "PAY_URL": env.str("PAYMENTS_PAY_URL", default=f"{SERVICE_URL}/pay"),
+    "SITE_URL": SITE_URL,
+    "HANDLER": "example_project.shop.handlers.deliver",
+}
+
+INSTALLED_APPS = [
+    "payments_pages",
+    "example_project.shop",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.template.context_processors.i18n",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+ROOT_URLCONF = "example_project.urls"
+WSGI_APPLICATION = "example_project.wsgi.application"
+
+VAR.mkdir(exist_ok=True)
+DATABASES = {"default": database(env.str("DATABASE_URL", default=""), VAR / "shop.sqlite3")}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", _("English")), ("ar", _("Arabic")), ("he", _("Hebrew"))]
+TIME_ZONE = "Asia/Hebron"
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = VAR / "static"
+
+LOGIN_URL = "sign-in"
+LOGIN_REDIRECT_URL = "purchases"
+LOGOUT_REDIRECT_URL = "storefront"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+
+# Behind TLS everything that carries a session goes over TLS alone; the demo has none.
+if SITE_URL.startswith("https://"):
+    SECURE_SSL_REDIRECT = True
+    SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", default=3600)
+    SECURE_PROXY_SSL_HEADER = (
+        ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_TLS_PROXY", default=False) else None
+    )
+    SESSION_COOKIE_SECURE = True
+    CSRF_COOKIE_SECURE = True

@@ -1,0 +1,1 @@
+"""Sell what payment pages are paid for: a licence or a ticket per payment."""

@@ -1,0 +1,21 @@
+"""Give the goods: the one function that `PAYMENTS_PAGES["HANDLER"]` names."""
+
+from example_project.shop.models import Licence, Offer
+from payments_pages.exceptions import PermanentFulfilmentError
+from payments_pages.models import Fulfilment
+
+__all__ = ["deliver"]
+
+
+def deliver(fulfilment: Fulfilment) -> None:
+    """Give one licence for one paid transaction.
+
+    Runs inside the transaction that marks the fulfilment as delivered: the licence and the mark
+    are stored together or not at all. Raise `PermanentFulfilmentError` when the shop sells
+    nothing for this payment: staff see it held, and no retry is wasted.
+    """
+    transaction = fulfilment.transaction
+    offer = Offer.objects.filter(page=transaction.page).first() if transaction.page else None
+    if offer is None:
+        raise PermanentFulfilmentError("The shop offers nothing on this payment's page.")
+    Licence.objects.create(offer=offer, fulfilment=fulfilment, email=transaction.customer_email)

@@ -1,0 +1,1 @@
+"""Hold the shop's commands."""

@@ -1,0 +1,111 @@
+"""Run the demo: `manage.py demo`, or `make demo`, which sets everything up before it."""
+
+import os
+import sys
+import tempfile
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from example_project.demo.addresses import (
+    SANDBOX_PORT,
+    SITE_PORT,
+    Addresses,
+    PortTakenError,
+    free_port,
+    is_current,
+    sqlite_url,
+)
+from example_project.demo.once import StoryError, run_once
+from example_project.demo.parts import MANAGE, ROOT, PartDiedError, interruptible
+from example_project.demo.running import run
+from example_project.demo.storage import BusyError, Storage, UnpairedError
+
+__all__ = ["Command"]
+
+
+class Command(BaseCommand):
+    """Start sandbox, site and sweep, or drive one purchase through all of them and check it."""
+
+    help = "Run the shop and its sandbox on this machine."
+    # The environment of the demo is not set yet when checks would run.
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the mode and the ports."""
+        mode = parser.add_mutually_exclusive_group()
+        mode.add_argument(
+            "--once",
+            action="store_true",
+            help="buy once over HTTP in a fresh database, check that it is delivered once, end",
+        )
+        mode.add_argument(
+            "--fresh",
+            action="store_true",
+            help="begin anew: old files are set aside, a server's database is emptied",
+        )
+        parser.add_argument(
+            "--port",
+            type=int,
+            default=os.environ.get("DEMO_PORT", SITE_PORT),
+            help="the shop's port (or the variable DEMO_PORT; default %(default)s)",
+        )
+        parser.add_argument(
+            "--sandbox-port",
+            type=int,
+            default=os.environ.get("DEMO_SANDBOX_PORT", SANDBOX_PORT),
+            help="the sandbox's port (or DEMO_SANDBOX_PORT; default %(default)s)",
+        )
+
+    def handle(self, **options: Any) -> None:
+        """Begin again with the demo's own environment, then run; failures exit non-zero."""
+        addresses = Addresses(site_port=options["port"], sandbox_port=options["sandbox_port"])
+        try:
+            with interruptible():
+                if options["once"]:
+                    self._once(addresses)
+                else:
+                    self._stay(addresses, fresh=options["fresh"])
+        except (PortTakenError, BusyError, UnpairedError, PartDiedError, StoryError) as error:
+            raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            self.stdout.write("\nStopped.")
+
+    def _stay(self, addresses: Addresses, *, fresh: bool) -> None:
+        # Pages remember the address payers come back to: another port is another memory.
+        default = addresses.site_port == SITE_PORT
+        var = ROOT / "var"
+        storage = Storage(var if default else var / f"port-{addresses.site_port}")
+        environment = addresses.environment(_database_url() or sqlite_url(storage.database))
+        _begin_with(environment)
+        run(addresses, storage, environment, self.stdout.write, fresh=fresh)
+
+    def _once(self, addresses: Addresses) -> None:
+        if not is_current({"DEMO_ONCE": "yes"}):
+            addresses = Addresses(site_port=free_port(), sandbox_port=free_port())
+            environment = addresses.environment(_database_url()) | {
+                "DEMO_ONCE": "yes",
+                "DEMO_PORT": str(addresses.site_port),
+                "DEMO_SANDBOX_PORT": str(addresses.sandbox_port),
+            }
+            _begin_with(environment)
+        with tempfile.TemporaryDirectory(prefix="demo-") as directory:
+            run_once(addresses, Storage(Path(directory)), self.stdout.write)
+
+
+def _database_url() -> str:
+    """Return the database address somebody chose, by variable or `.env`; "" for SQLite."""
+    return os.environ.get("DATABASE_URL", "")
+
+
+def _begin_with(environment: dict[str, str]) -> None:
+    """Replace this process by one whose settings were read from `environment`.
+
+    Settings are read once, at a process's start. Return if that has been done already.
+    """
+    if is_current(environment):
+        return
+    sys.stdout.flush()
+    os.execve(sys.executable, [sys.executable, MANAGE, *sys.argv[1:]], os.environ | environment)

@@ -1,0 +1,112 @@
+"""Hold what the shop sells and what it has given."""
+
+import secrets
+
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import get_language
+from django.utils.translation import gettext_lazy as _
+
+from payments_pages.models import Fulfilment, PaymentPage
+
+__all__ = ["Kind", "Licence", "Offer"]
+
+# No 0/O, 1/I/L: codes are read out on the telephone.
+_CODE_LETTERS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
+
+
+class Kind(models.TextChoices):
+    """Say what a buyer gets."""
+
+    LICENCE = "licence", _("licence")
+    TICKET = "ticket", _("ticket")
+
+
+def new_code() -> str:
+    """Return a code nobody can guess: four groups of five, 98 bits."""
+    groups = ("".join(secrets.choice(_CODE_LETTERS) for _ in range(5)) for _ in range(4))
+    return "-".join(groups)
+
+
+def validate_translations(value: object) -> None:
+    """Raise `ValidationError` unless `value` is `{language code: text}`."""
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        raise ValidationError(_('Write {"ar": "…", "he": "…"}, or {} for none.'))
+
+
+def _in_language(texts: dict[str, str]) -> str:
+    return texts.get((get_language() or "").split("-")[0], "")
+
+
+class Offer(models.Model):
+    """Sell one thing through one payment page. Price and switch are the page's alone.
+
+    `names` and `descriptions` hold translations by language code; in a language they lack, the
+    page's own name and description are shown.
+    """
+
+    page = models.OneToOneField(
+        PaymentPage, verbose_name=_("payment page"), on_delete=models.PROTECT, related_name="offer"
+    )
+    kind = models.CharField(_("kind"), max_length=16, choices=Kind, default=Kind.LICENCE)
+    names = models.JSONField(
+        _("names by language"), default=dict, blank=True, validators=[validate_translations]
+    )
+    descriptions = models.JSONField(
+        _("descriptions by language"), default=dict, blank=True, validators=[validate_translations]
+    )
+
+    class Meta:
+        verbose_name = _("offer")
+        verbose_name_plural = _("offers")
+        constraints = [
+            models.CheckConstraint(condition=Q(kind__in=Kind.values), name="shop_offer_kind")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def name(self) -> str:
+        """Return the name in the active language, or the page's own."""
+        return _in_language(self.names) or self.page.name
+
+    @property
+    def description(self) -> str:
+        """Return the description in the active language, or the page's own."""
+        return _in_language(self.descriptions) or self.page.description
+
+
+class Licence(models.Model):
+    """Be what one buyer got for one payment.
+
+    The one-to-one link is the shop's own lock, beside the library's promise: a second licence
+    for the same fulfilment cannot be stored, whoever tries.
+    """
+
+    offer = models.ForeignKey(
+        Offer, verbose_name=_("offer"), on_delete=models.PROTECT, related_name="licences"
+    )
+    fulfilment = models.OneToOneField(
+        Fulfilment,
+        verbose_name=_("fulfilment"),
+        on_delete=models.PROTECT,
+        related_name="licence",
+    )
+    code = models.CharField(_("code"), max_length=32, unique=True, default=new_code)
+    email = models.CharField(_("e-mail"), max_length=320, blank=True)
+    created_at = models.DateTimeField(_("given at"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("licence")
+        verbose_name_plural = _("licences")
+        ordering = ["-created_at", "-pk"]
+        constraints = [models.CheckConstraint(condition=~Q(code=""), name="shop_licence_code")]
+        indexes = [
+            models.Index(fields=["-created_at"], name="shop_licence_created"),
+            models.Index(fields=["email"], name="shop_licence_email"),
+        ]
+
+    def __str__(self) -> str:
+        return self.code

@@ -1,0 +1,78 @@
+"""Build the address of a call, so that no value can aim it elsewhere (case C11)."""
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote, urlencode, urlsplit
+
+from payments_pages.exceptions import ConfigurationError, InvalidReference
+
+__all__ = ["Target", "build_target", "checked_base_url"]
+
+_STEPS = frozenset({"", ".", ".."})
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Be the address of one call; `path`, with `{}` for its values, is what may be logged."""
+
+    path: str
+    url: str = field(repr=False)
+
+
+def build_target(
+    base_url: str, path: str, *values: str, query: Mapping[str, str | int] | None = None
+) -> Target:
+    """Put each value into its `{}` of `path`, as exactly one segment.
+
+    Raise `InvalidReference` for `""`, `"."` and `".."`: dots cannot be quoted, and every server
+    on the way may take them for a step up.
+    """
+    url = base_url + path.format(*map(_quoted, values))
+    return Target(path, f"{url}?{urlencode(query)}" if query else url)
+
+
+def checked_base_url(base_url: str) -> str:
+    """Give `base_url` without its last slash; raise `ConfigurationError` if it cannot serve.
+
+    Plain http is refused off loopback: the key would travel in the open.
+    """
+    text = base_url.strip().rstrip("/")
+    problem = _problem_of(text)
+    if problem:
+        raise ConfigurationError(f"The service's base URL {problem}.")
+    return text
+
+
+def _problem_of(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        host, _port = parts.hostname or "", parts.port
+    except ValueError:
+        return "is malformed"
+    problems = {
+        "may hold printable ASCII only": not url.isascii() or not url.isprintable() or " " in url,
+        "must begin with https:// and a host": parts.scheme not in ("http", "https") or not host,
+        "may hold no user name, query or fragment": "@" in parts.netloc or bool({*"?#"} & {*url}),
+        "may hold no empty or dotted segment": bool(_STEPS & {*parts.path.split("/")[1:]}),
+        "must be https: plain http is for loopback only": (
+            parts.scheme == "http" and not _is_loopback(host)
+        ),
+    }
+    return next((problem for problem, found in problems.items() if found), "")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _quoted(value: str) -> str:
+    if value not in _STEPS:
+        try:
+            return quote(value, safe="")
+        except UnicodeEncodeError:
+            pass
+    raise InvalidReference("This text cannot stand in the path of a call.")

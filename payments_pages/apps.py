@@ -1,0 +1,18 @@
+"""Wire the app into Django."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+__all__ = ["PaymentsPagesConfig"]
+
+
+class PaymentsPagesConfig(AppConfig):
+    """Name the app, fix its key type, register its checks."""
+
+    name = "payments_pages"
+    verbose_name = _("Payments")
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register the system checks."""
+        from payments_pages import checks  # noqa: F401, PLC0415 - models must be loaded first

@@ -1,0 +1,174 @@
+"""Find what a transaction pays for.
+
+Each step looks in one place and is named in `ATTRIBUTION`; the first that finds something wins.
+A step that finds something *else* makes the attribution a conflict, which the policy holds:
+everything but an expected payment is a claim that the payer's side can write.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+from uuid import UUID
+
+from payments_pages.choices import Attributed
+from payments_pages.conf import conf
+from payments_pages.databases import text_key
+from payments_pages.models import ExpectedPayment, PaymentPage
+from payments_pages.policy import Expectation
+
+__all__ = ["STEPS", "Attribution", "Evidence", "attribute", "expectation_of"]
+
+_MAX_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Gather what the steps may look at. `amount` is minor units, None when unreadable."""
+
+    reference: str
+    reference_key: str
+    amount: int | None
+    currency: str
+    metadata: Mapping[str, object]
+    page_claim: UUID | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attribution:
+    """Name what is paid for: a page, an expected payment (perhaps with its page), or neither."""
+
+    by: Attributed = Attributed.NONE
+    page: PaymentPage | None = None
+    expected: ExpectedPayment | None = None
+    conflict: bool = False
+
+
+def by_expected(evidence: Evidence) -> Attribution | None:
+    """Find the expected payment made for this very reference."""
+    expected = (
+        ExpectedPayment.objects.primary()
+        .filter(reference_key=evidence.reference_key)
+        .select_related("page")
+        .first()
+    )
+    if expected is None or expected.reference != evidence.reference:
+        return None
+    return Attribution(by=Attributed.EXPECTED, page=expected.page, expected=expected)
+
+
+def by_metadata(evidence: Evidence) -> Attribution | None:
+    """Find a page that the transaction's metadata names.
+
+    Its token, number or slug; or a `referrer` whose host and path are `PAY_URL` + slug (a
+    recorded body has it; not promised). In popup flows the payer's browser writes metadata.
+    """
+    for key, read in _METADATA_KEYS:
+        if (value := evidence.metadata.get(key)) and (lookup := read(value)):
+            page = PaymentPage.objects.primary().filter(**lookup).first()
+            if page is not None:
+                return Attribution(by=Attributed.METADATA, page=page)
+    return None
+
+
+def by_callback(evidence: Evidence) -> Attribution | None:
+    """Find the page whose own callback the payer came back by."""
+    if evidence.page_claim is None:
+        return None
+    page = PaymentPage.objects.primary().filter(token=evidence.page_claim).first()
+    return Attribution(by=Attributed.CALLBACK, page=page) if page else None
+
+
+def by_amount(evidence: Evidence) -> Attribution | None:
+    """Find the only active page with this price and currency. Opt-in: prices may coincide."""
+    if evidence.amount is None:
+        return None
+    pages = list(
+        PaymentPage.objects.primary().filter(
+            active=True, amount=evidence.amount, currency=evidence.currency.upper()
+        )[:2]
+    )
+    return Attribution(by=Attributed.AMOUNT, page=pages[0]) if len(pages) == 1 else None
+
+
+STEPS: Mapping[str, Callable[[Evidence], Attribution | None]] = {
+    "expected": by_expected,
+    "metadata": by_metadata,
+    "callback": by_callback,
+    "amount": by_amount,
+}
+
+
+def attribute(evidence: Evidence, steps: Iterable[str]) -> Attribution:
+    """Ask the steps in order; keep the first answer, and mark it if a later one disagrees."""
+    found = Attribution()
+    for name in steps:
+        if name == "amount" and found.by is not Attributed.NONE:
+            continue  # a guess by price says nothing against a statement
+        answer = STEPS[name](evidence)
+        if answer is None:
+            continue
+        if found.by is Attributed.NONE:
+            found = answer
+        elif found.page is not None and answer.page is not None and found.page != answer.page:
+            return Attribution(
+                by=found.by, page=found.page, expected=found.expected, conflict=True
+            )
+    return found
+
+
+def expectation_of(attribution: Attribution, reference_key: str) -> Expectation | None:
+    """Turn what is paid for into what must have been paid; None when nothing is known."""
+    if (expected := attribution.expected) is not None:
+        return Expectation(
+            amount=expected.amount,
+            currency=expected.currency,
+            conflict=attribution.conflict,
+            paid_by_other=expected.paid_by_key not in {"", reference_key},
+        )
+    if (page := attribution.page) is not None:
+        return Expectation(
+            amount=page.amount, currency=page.currency, conflict=attribution.conflict
+        )
+    return None
+
+
+def _token(value: object) -> dict[str, object] | None:
+    try:
+        return {"token": UUID(str(value))}
+    except ValueError:
+        return None
+
+
+def _number(value: object) -> dict[str, object] | None:
+    text = str(value)
+    if not (text.isascii() and text.isdigit()) or int(text[:20]) > _MAX_ID:
+        return None
+    return {"remote_id": int(text)}
+
+
+def _slug(value: object) -> dict[str, object] | None:
+    return {"slug_key": text_key(conf.mode, value)} if isinstance(value, str) else None
+
+
+def _referrer(value: object) -> dict[str, object] | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        there, home = urlsplit(value), urlsplit(conf.pay_url)
+    except ValueError:
+        return None
+    prefix = f"{home.path}/"
+    if (there.scheme, there.netloc) != (home.scheme, home.netloc):
+        return None
+    if not there.path.startswith(prefix):
+        return None
+    return _slug(unquote(there.path.removeprefix(prefix).rstrip("/")))
+
+
+_METADATA_KEYS: tuple[tuple[str, Callable[[object], dict[str, object] | None]], ...] = (
+    ("payments_pages_token", _token),
+    ("page_id", _number),
+    ("page_slug", _slug),
+    ("slug", _slug),
+    ("referrer", _referrer),
+)

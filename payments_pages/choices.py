@@ -1,0 +1,126 @@
+"""Name the words that rows, decisions and doors use.
+
+The values are stored: never rename one, never reuse one.
+"""
+
+from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
+
+__all__ = [
+    "Attributed",
+    "Door",
+    "EventKind",
+    "FulfilmentState",
+    "Mode",
+    "Outcome",
+    "Reason",
+    "Verdict",
+    "VerificationState",
+]
+
+
+class Mode(TextChoices):
+    """Tell test money from real money; the service calls it `domain`."""
+
+    TEST = "test", _("test")
+    LIVE = "live", _("live")
+
+
+class Door(TextChoices):
+    """Name what led into the path."""
+
+    CALLBACK = "callback", _("callback")
+    WEBHOOK = "webhook", _("webhook")
+    CONFIRM = "confirm", _("confirm")
+    ADMIN = "admin", _("admin")
+    COMMAND = "command", _("command")
+    SWEEP = "sweep", _("sweep")
+    WORKER = "worker", _("worker")
+
+
+class VerificationState(TextChoices):
+    """Say whether we are still asking the service about a reference."""
+
+    DUE = "due", _("due")
+    VERIFYING = "verifying", _("verifying")
+    SETTLED = "settled", _("settled")
+    UNKNOWN = "unknown", _("unknown to the service")
+    LAPSED = "lapsed", _("no longer asked")
+
+
+class FulfilmentState(TextChoices):
+    """Say how far the delivery of one transaction has come."""
+
+    PENDING = "pending", _("to be delivered")
+    DELIVERING = "delivering", _("being delivered")
+    DELIVERED = "delivered", _("delivered")
+    FAILED = "failed", _("failed, will be tried again")
+    HELD = "held", _("held for staff")
+    REJECTED = "rejected", _("rejected by staff")
+
+
+class Verdict(TextChoices):
+    """Name what the policy decides about a verified transaction."""
+
+    ACCEPT = "accept", _("accept")
+    WAIT = "wait", _("wait")
+    HOLD = "hold", _("hold")
+
+
+class Reason(TextChoices):
+    """Give the reason of a hold or of a wait, for staff."""
+
+    NONE = "", _("none")
+    NOT_SUCCESS = "not_success", _("the service does not call it a success")
+    MODE_MISMATCH = "mode_mismatch", _("test and live money do not mix")
+    UNATTRIBUTED = "unattributed", _("nothing says what it pays for")
+    CURRENCY_MISMATCH = "currency_mismatch", _("paid in another currency")
+    AMOUNT_INVALID = "amount_invalid", _("the amount cannot be read")
+    AMOUNT_MISMATCH = "amount_mismatch", _("paid less than the price")
+    ATTRIBUTION_CONFLICT = "attribution_conflict", _("it claims to pay for two things")
+    DUPLICATE_PAYMENT = "duplicate_payment", _("already paid by another transaction")
+    ATTEMPTS_SPENT = "attempts_spent", _("the delivery failed too often")
+    PERMANENT_ERROR = "permanent_error", _("the delivery cannot succeed")
+
+
+class Attributed(TextChoices):
+    """Say how we know what a transaction pays for."""
+
+    NONE = "", _("not known")
+    EXPECTED = "expected", _("expected beforehand")
+    METADATA = "metadata", _("named in its metadata")
+    CALLBACK = "callback", _("claimed by the page's callback")
+    AMOUNT = "amount", _("the only page with this price")
+    STAFF = "staff", _("said by staff")
+
+
+class Outcome(TextChoices):
+    """Name what one run of the path found; every door renders it its own way."""
+
+    DELIVERED = "delivered", _("delivered now")
+    ALREADY_DELIVERED = "already_delivered", _("delivered before")
+    DELIVERING = "delivering", _("being delivered by another caller")
+    DELIVERY_FAILED = "delivery_failed", _("paid; the delivery will be tried again")
+    HELD = "held", _("paid; held for staff")
+    REJECTED = "rejected", _("paid; rejected by staff")
+    PENDING = "pending", _("not paid yet")
+    NOT_PAID = "not_paid", _("not paid")
+    UNKNOWN = "unknown", _("unknown to the service")
+    UNAVAILABLE = "unavailable", _("cannot be confirmed right now")
+
+
+class EventKind(TextChoices):
+    """Name a line of the timeline."""
+
+    RECEIVED = "received", _("reference received")
+    CLAIMED_PAGE = "claimed_page", _("page claimed by the callback")
+    VERIFIED = "verified", _("verified")
+    VERIFICATION_FAILED = "verification_failed", _("verification failed")
+    STATUS_CHANGED = "status_changed", _("status changed at the service")
+    ACCEPTED = "accepted", _("accepted")
+    HELD = "held", _("held")
+    DELIVERED = "delivered", _("delivered")
+    DELIVERY_FAILED = "delivery_failed", _("delivery failed")
+    RETRIED = "retried", _("delivery asked for again")
+    APPROVED = "approved", _("approved")
+    REJECTED = "rejected", _("rejected")

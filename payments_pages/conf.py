@@ -1,0 +1,165 @@
+"""Read the one settings dict, `PAYMENTS_PAGES`, through one typed property per key.
+
+Every access reads Django's settings anew: `override_settings` works with nothing to reset. A
+required key that is missing raises `ConfigurationError` where it is used; `manage.py check`
+finds it before that.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.conf import settings
+
+from payments_pages.choices import Mode
+from payments_pages.exceptions import ConfigurationError
+from payments_pages.money import EXPONENTS
+
+__all__ = ["KEYS", "Configuration", "conf"]
+
+SecretKey = str | Callable[[], str]
+
+KEYS = frozenset(
+    {
+        "ATTRIBUTION",
+        "BACKOFF",
+        "BASE_URL",
+        "CONNECT_TIMEOUT",
+        "CURRENCIES",
+        "DEADLINE",
+        "HANDLER",
+        "LEASE",
+        "MAX_ATTEMPTS",
+        "MODE",
+        "PAY_URL",
+        "READ_TIMEOUT",
+        "REFERENCE_PARAMS",
+        "REFERENCE_PATTERN",
+        "RESULT_VIEW",
+        "SECRET_KEY",
+        "SITE_URL",
+        "UNKNOWN_STATUSES",
+    }
+)
+
+
+class Configuration:
+    """Offer each setting as a property, with its default."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the raw value of a key, or the default; for the checks."""
+        return getattr(settings, "PAYMENTS_PAGES", {}).get(key, default)
+
+    def _required(self, key: str) -> Any:
+        value = self.get(key)
+        if value in (None, ""):
+            raise ConfigurationError(
+                f"PAYMENTS_PAGES[{key!r}] is missing: `manage.py check` says what to write."
+            )
+        return value
+
+    @property
+    def secret_key(self) -> SecretKey:
+        """Return the key, text or callable, unread: only the client opens it."""
+        key: SecretKey = self._required("SECRET_KEY")
+        return key
+
+    @property
+    def base_url(self) -> str:
+        """Return the API's address without a trailing slash."""
+        return str(self._required("BASE_URL")).rstrip("/")
+
+    @property
+    def pay_url(self) -> str:
+        """Return the address under which pages are public, without a trailing slash."""
+        return str(self._required("PAY_URL")).rstrip("/")
+
+    @property
+    def mode(self) -> str:
+        """Return `"test"` or `"live"`: as set, or by the key's prefix."""
+        mode = self.get("MODE")
+        if mode is None:
+            key = self.secret_key
+            text = (key() if callable(key) else key).strip()
+            mode = next((str(m) for m in Mode if text.startswith(f"sk_{m}_")), None)
+        if mode not in Mode.values:
+            raise ConfigurationError('PAYMENTS_PAGES["MODE"] must be "test" or "live".')
+        return str(mode)
+
+    @property
+    def site_url(self) -> str:
+        """Return this site's own origin without a trailing slash, or "" when it is not set."""
+        return str(self.get("SITE_URL", "") or "").rstrip("/")
+
+    @property
+    def handler(self) -> str:
+        """Return the dotted path of the merchant's function."""
+        return str(self._required("HANDLER"))
+
+    @property
+    def result_view(self) -> str:
+        """Return the name of the view a payer is sent to; it gets `token`."""
+        return str(self.get("RESULT_VIEW", "payments_pages:result"))
+
+    @property
+    def reference_params(self) -> tuple[str, ...]:
+        """Return the query parameters that may carry the reference (the interface names none)."""
+        return tuple(self.get("REFERENCE_PARAMS", ("reference", "trxref")))
+
+    @property
+    def reference_pattern(self) -> re.Pattern[str]:
+        """Return what a whole reference must match."""
+        return re.compile(self.get("REFERENCE_PATTERN", r"[A-Za-z0-9._=-]{1,128}"))
+
+    @property
+    def attribution(self) -> tuple[str, ...]:
+        """Return the names of the attribution steps, in order."""
+        return tuple(self.get("ATTRIBUTION", ("expected", "metadata", "callback")))
+
+    @property
+    def connect_timeout(self) -> float:
+        """Return the seconds a connection may take."""
+        return float(self.get("CONNECT_TIMEOUT", 3))
+
+    @property
+    def read_timeout(self) -> float:
+        """Return the seconds of silence from the service that end a call."""
+        return float(self.get("READ_TIMEOUT", 5))
+
+    @property
+    def deadline(self) -> float:
+        """Return the seconds a whole call may take."""
+        return float(self.get("DEADLINE", 8))
+
+    @property
+    def unknown_statuses(self) -> tuple[int, ...]:
+        """Return the HTTP statuses that mean "no such reference or page".
+
+        The interface shows no error statuses; 404 is documented by the real service and 400 has
+        been seen. 400 is not a default, for a bad key has been seen to answer 400 as well.
+        """
+        return tuple(self.get("UNKNOWN_STATUSES", (404,)))
+
+    @property
+    def exponents(self) -> Mapping[str, int]:
+        """Return the decimals of each currency: the service's three and `CURRENCIES`."""
+        extra: Mapping[str, int] = self.get("CURRENCIES", {})
+        return {**EXPONENTS, **extra}
+
+    @property
+    def lease(self) -> float:
+        """Return the seconds for which a claim to deliver holds."""
+        return float(self.get("LEASE", 60))
+
+    @property
+    def max_attempts(self) -> int:
+        """Return how many times a handler is tried before staff must look."""
+        return int(self.get("MAX_ATTEMPTS", 12))
+
+    @property
+    def backoff(self) -> float:
+        """Return the seconds before the second attempt; each further one doubles it."""
+        return float(self.get("BACKOFF", 10))
+
+
+conf = Configuration()

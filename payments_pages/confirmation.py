@@ -1,0 +1,274 @@
+"""Take one reference through the whole path. Every door calls `confirm_payment`."""
+
+import logging
+from dataclasses import dataclass, field
+from functools import partial
+from uuid import UUID
+
+from django.db import DatabaseError, transaction as db_transaction
+
+from payments_pages import recording, verification
+from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
+from payments_pages.connection import get_client
+from payments_pages.databases import is_transient, refuse_open_transaction
+from payments_pages.exceptions import (
+    AuthenticationFailed,
+    InvalidReference,
+    NotFound,
+    ServiceError,
+)
+from payments_pages.fulfilment import (
+    await_delivery,
+    claim as claim_delivery,
+    deliver,
+    outcome_of,
+)
+from payments_pages.mirror import find_transaction
+from payments_pages.models import Fulfilment, Transaction, Verification, primary_alias
+from payments_pages.policy import FINAL_FAILURES
+from payments_pages.references import check_reference, reference_key
+
+__all__ = ["Confirmation", "confirm_payment", "confirm_payment_on_commit", "describe"]
+
+logger = logging.getLogger("payments_pages.confirmation")
+
+COME_BACK = 5
+"""Seconds after which asking again may tell more, when the service did not say."""
+
+FINAL = frozenset({FulfilmentState.DELIVERED, FulfilmentState.REJECTED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmation:
+    """Tell what is true about a reference now. Holds no payer's data but through its rows.
+
+    `transaction` and `fulfilment` are None where there are none yet. `retry_after` is in
+    seconds, for outcomes that may change by themselves; None for the others.
+    """
+
+    outcome: Outcome
+    reference: str
+    transaction: Transaction | None = field(default=None, repr=False)
+    fulfilment: Fulfilment | None = field(default=None, repr=False)
+    retry_after: int | None = None
+
+
+def confirm_payment(
+    reference: str,
+    *,
+    door: Door,
+    page_token: UUID | None = None,
+    refresh: bool = False,
+    vouched: bool = False,
+    actor: str = "",
+) -> Confirmation:
+    """Ask whether a reference is paid, mirror the answer and give its value once.
+
+    The one entry of the path: safe to call any number of times, from any number of places, at
+    once. `page_token` is the claim of a page's own callback. `refresh` asks the service about a
+    settled reference too. `vouched` says that staff, the merchant's code or a signed message
+    named the reference. `door` and `actor` are for the timeline; no rule reads them.
+
+    Raise `InvalidReference` for what cannot be a reference, `OpenTransactionError` inside an
+    open transaction, `ConfigurationError` when a required setting is missing. Nothing else: an
+    unreachable service or a locked database is the outcome `UNAVAILABLE`, and the sweep goes on.
+    """
+    refuse_open_transaction("confirm_payment() was called")
+    run = _Run(
+        reference=check_reference(reference),
+        key=reference_key(reference),
+        door=door,
+        page_token=page_token,
+        refresh=refresh,
+        vouched=vouched,
+        actor=actor,
+    )
+    try:
+        return _confirm(run)
+    except DatabaseError as error:
+        if not is_transient(error):
+            raise
+        # Unknown, not failed: whatever was committed is found by the next caller or the sweep.
+        logger.warning("confirmation.database_busy", extra={"error": type(error).__name__})
+        return Confirmation(
+            outcome=Outcome.UNAVAILABLE, reference=reference, retry_after=COME_BACK
+        )
+
+
+def confirm_payment_on_commit(reference: str, *, door: Door = Door.CONFIRM) -> None:
+    """Confirm a reference after the caller's own transaction has committed.
+
+    For code that is inside `atomic()`. Errors are logged, never raised into the caller. A crash
+    between the commit and the call leaves no trace for the sweep: keep a webhook as second door.
+    """
+    check_reference(reference)
+    db_transaction.on_commit(
+        partial(confirm_payment, reference, door=door, vouched=True),
+        using=primary_alias(Fulfilment),
+        robust=True,
+    )
+
+
+def describe(transaction: Transaction) -> Confirmation:
+    """Tell what is true about a mirrored transaction, by the database alone."""
+    fulfilment: Fulfilment | None = getattr(transaction, "fulfilment", None)
+    outcome = outcome_of(fulfilment) if fulfilment else _unopened(transaction)
+    return Confirmation(
+        outcome=outcome,
+        reference=transaction.reference,
+        transaction=transaction,
+        fulfilment=fulfilment,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """Carry the arguments of one run down the steps."""
+
+    reference: str
+    key: str
+    door: Door
+    page_token: UUID | None
+    refresh: bool
+    vouched: bool
+    actor: str
+
+
+def _confirm(run: _Run) -> Confirmation:
+    row = verification.find(run.key)
+    if row is None:
+        transaction = None
+        row, held = verification.receive(
+            run.reference, run.key, door=run.door, page_claim=run.page_token, vouched=run.vouched
+        )
+    else:
+        _compare(row, run.reference)
+        transaction = find_transaction(run.key)
+        held = None if _settled(run, row, transaction) else _claim(run, row)
+    if run.page_token is not None:
+        verification.claim_page(row, run.page_token)
+    if held is not None:
+        return _ask(run, row, held, transaction)
+    if row.state != VerificationState.SETTLED:
+        row = verification.await_rival(run.key) or row
+        transaction = find_transaction(run.key)
+    return _answer(run, row, transaction)
+
+
+def _settled(run: _Run, row: Verification, transaction: Transaction | None) -> bool:
+    """Say whether the database can answer by itself: what is settled makes no call."""
+    if run.refresh:
+        return False
+    fulfilment = getattr(transaction, "fulfilment", None)
+    final = fulfilment is not None and fulfilment.state in FINAL
+    return final or row.state == VerificationState.SETTLED
+
+
+def _claim(run: _Run, row: Verification) -> verification.Claim | None:
+    return verification.claim(row, refresh=run.refresh, vouched=run.vouched)
+
+
+def _ask(
+    run: _Run, row: Verification, held: verification.Claim, existing: Transaction | None
+) -> Confirmation:
+    """Ask the service, with no transaction open, and write down what it says."""
+    try:
+        resource = get_client().verify_transaction(run.reference)
+    except ServiceError as error:
+        return _unanswered(run, row, held, error)
+    recorded = recording.record(
+        held,
+        resource,
+        key=run.key,
+        existing=existing,
+        page_claim=row.page_claim,
+        door=run.door,
+        actor=run.actor,
+    )
+    if recorded is None or not recorded.claimed or recorded.fulfilment is None:
+        return _answer(run, row, find_transaction(run.key))
+    return _delivered(run, recorded.fulfilment, deliver(recorded.fulfilment, door=run.door))
+
+
+def _unanswered(
+    run: _Run, row: Verification, held: verification.Claim, error: ServiceError
+) -> Confirmation:
+    """Note that no usable answer came; what is known already is still the answer."""
+    verification.fail(held, error)
+    level = logging.CRITICAL if isinstance(error, AuthenticationFailed) else logging.WARNING
+    logger.log(
+        level,
+        "confirmation.unanswered: %s",
+        error,
+        extra={"error": type(error).__name__, "status": error.status, "door": str(run.door)},
+    )
+    transaction = find_transaction(run.key)
+    if getattr(transaction, "fulfilment", None) is not None:
+        return _answer(run, row, transaction)
+    unknown = transaction is None and isinstance(error, NotFound)
+    return Confirmation(
+        outcome=Outcome.UNKNOWN if unknown else Outcome.UNAVAILABLE,
+        reference=run.reference,
+        transaction=transaction,
+        retry_after=error.retry_after or COME_BACK,
+    )
+
+
+def _answer(run: _Run, row: Verification, transaction: Transaction | None) -> Confirmation:
+    """Answer from the database, after delivering what is open and nobody holds."""
+    if transaction is not None and run.page_token is not None and row.page_claim is not None:
+        recording.reconsider(transaction, page_claim=row.page_claim, door=run.door)
+    fulfilment: Fulfilment | None = getattr(transaction, "fulfilment", None)
+    if transaction is None or fulfilment is None:
+        outcome = _without_fulfilment(row, transaction)
+        return Confirmation(
+            outcome=outcome,
+            reference=run.reference,
+            transaction=transaction,
+            retry_after=None if outcome is Outcome.NOT_PAID else COME_BACK,
+        )
+    if _is_open(fulfilment, due=getattr(transaction, "delivery_due", False)):
+        if claim_delivery(fulfilment):
+            return _delivered(run, fulfilment, deliver(fulfilment, door=run.door))
+        return _delivered(run, fulfilment, await_delivery(fulfilment))
+    if fulfilment.state == FulfilmentState.DELIVERING:
+        return _delivered(run, fulfilment, await_delivery(fulfilment))
+    return _delivered(run, fulfilment, outcome_of(fulfilment))
+
+
+def _is_open(fulfilment: Fulfilment, *, due: bool) -> bool:
+    if fulfilment.state == FulfilmentState.DELIVERING:
+        return due  # the lease has ended: its holder is gone
+    return fulfilment.state in {FulfilmentState.PENDING, FulfilmentState.FAILED}
+
+
+def _without_fulfilment(row: Verification, transaction: Transaction | None) -> Outcome:
+    if transaction is not None:
+        return _unopened(transaction)
+    if row.state == VerificationState.UNKNOWN:
+        return Outcome.UNKNOWN
+    if row.state == VerificationState.VERIFYING:
+        return Outcome.PENDING
+    return Outcome.UNAVAILABLE
+
+
+def _unopened(transaction: Transaction) -> Outcome:
+    failed = transaction.status in FINAL_FAILURES
+    return Outcome.NOT_PAID if failed else Outcome.PENDING
+
+
+def _delivered(run: _Run, fulfilment: Fulfilment, outcome: Outcome) -> Confirmation:
+    soon = outcome in {Outcome.DELIVERING, Outcome.DELIVERY_FAILED}
+    return Confirmation(
+        outcome=outcome,
+        reference=run.reference,
+        transaction=fulfilment.transaction,
+        fulfilment=fulfilment,
+        retry_after=COME_BACK if soon else None,
+    )
+
+
+def _compare(row: Verification, reference: str) -> None:
+    """Make sure that the row is this reference's, byte for byte, and not a collation's idea of it."""
+    if row.reference != reference:
+        raise InvalidReference("Another reference is stored under this key.")

@@ -1,0 +1,84 @@
+"""Hold what differs between the databases: their clock, their passing errors, their open blocks."""
+
+import datetime as dt
+import hashlib
+import sqlite3
+from typing import Any
+
+from django.db import DatabaseError, InterfaceError, OperationalError, connections
+from django.db.models.expressions import CombinedExpression
+from django.db.models.functions import Now
+from django.db.models.sql.compiler import SQLCompiler
+
+from payments_pages.exceptions import OpenTransactionError
+
+__all__ = ["UtcNow", "from_now", "is_transient", "refuse_open_transaction", "text_key"]
+
+# Deadlock, lock wait, snapshot isolation, and the connection's own ends (MariaDB, MySQL).
+_TRANSIENT_NUMBERS = frozenset({1020, 1205, 1213, 2002, 2003, 2006, 2013, 2055, 4031})
+# Serialization failure, deadlock, lock not available, shutdowns; class 08 is the connection.
+_TRANSIENT_SQLSTATES = frozenset({"40001", "40P01", "55P03", "57P01", "57P02", "57P03", "53300"})
+
+
+class UtcNow(Now):
+    """Ask the database for the time, in UTC, on every database.
+
+    Django's `Now()` gives MariaDB and MySQL the *session's* local time, while Django stores
+    UTC: with a server east of Greenwich every lease would seem hours old.
+    """
+
+    def as_mysql(self, compiler: SQLCompiler, connection: Any, **context: Any) -> Any:
+        """Use the server's UTC clock, with microseconds."""
+        return self.as_sql(compiler, connection, template="UTC_TIMESTAMP(6)", **context)
+
+
+def from_now(seconds: float) -> CombinedExpression:
+    """Build the expression for a moment `seconds` after the database's now.
+
+    Leases and due times are set and read by the database's clock alone, so that a web server's
+    skewed clock can neither expire a lease early nor make one eternal (our decision).
+    """
+    return UtcNow() + dt.timedelta(seconds=seconds)
+
+
+def text_key(*parts: str) -> str:
+    """Hash texts into 64 hex digits that no collation can fold together.
+
+    MariaDB's and MySQL's default collations take `abc-1`, `ABC-1` and `abc-1 ` for one value
+    (case C52): a unique key on the text itself would take a second payment for the first.
+    """
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def is_transient(error: BaseException) -> bool:
+    """Tell whether a database error means "unknown: look again later" rather than a fault."""
+    if isinstance(error, InterfaceError):
+        return True
+    if not isinstance(error, DatabaseError):
+        return False
+    cause = error.__cause__ or error
+    state = getattr(cause, "sqlstate", None)
+    if isinstance(state, str):
+        return state in _TRANSIENT_SQLSTATES or state.startswith("08")
+    if cause.args and isinstance(cause.args[0], int):
+        return cause.args[0] in _TRANSIENT_NUMBERS
+    if isinstance(cause, sqlite3.Error):
+        # SQLite says so in words only, and uses the same class for "no such table".
+        return "locked" in str(cause) or "busy" in str(cause)
+    # psycopg gives no state when the line to the server is cut.
+    return isinstance(error, OperationalError)
+
+
+def refuse_open_transaction(doing: str) -> None:
+    """Raise `OpenTransactionError` if any connection of this thread has an open transaction.
+
+    The wrapper that Django's own TestCase opens does not count, as it does not for `durable`.
+    """
+    for connection in connections.all(initialized_only=True):
+        blocks = getattr(connection, "atomic_blocks", [])
+        if any(not getattr(block, "_from_testcase", False) for block in blocks):
+            raise OpenTransactionError(
+                f"{doing} inside an open transaction on {connection.alias!r}: a rollback would "
+                "undo what the payer was told. Leave the atomic() block first, or call "
+                "confirm_payment_on_commit(reference) inside it."
+            )

@@ -1,0 +1,160 @@
+"""Draw the one tree of errors. A leaf: it imports nothing of ours.
+
+    PaymentsPagesError
+    ├── ConfigurationError             a setting is missing or wrong
+    ├── OpenTransactionError           the path was entered inside a transaction of the caller
+    ├── InvalidReference               not a reference; nothing was asked
+    ├── AmountError                    a typed amount cannot be read
+    ├── PageError                      a page cannot be made or changed as asked
+    ├── DeliveryError                  for the merchant's handler to raise
+    │   └── PermanentFulfilmentError   trying again cannot help: hold it for staff
+    └── ServiceError                   a call did not give an answer to act upon
+        ├── ServiceUnavailable         no answer, or the service says it is unwell
+        │   ├── DeadlineExceeded       the call's whole time is used up
+        │   └── RateLimited            429
+        ├── InvalidResponse            an answer came, and is not one we can believe
+        ├── AuthenticationFailed       401 or 403: our key, never the payer's fault
+        ├── NotFound                   the service does not know it now
+        └── RequestRefused             any other 4xx: the request itself is refused
+
+`retryable` says whether the same call may work later without anybody changing anything.
+No message, argument or repr carries the key or a payer's data.
+"""
+
+from typing import ClassVar
+
+from django.core.exceptions import BadRequest, ImproperlyConfigured
+from django.db.transaction import TransactionManagementError
+
+__all__ = [
+    "AmountError",
+    "AuthenticationFailed",
+    "ConfigurationError",
+    "DeadlineExceeded",
+    "DeliveryError",
+    "InvalidReference",
+    "InvalidResponse",
+    "NotFound",
+    "OpenTransactionError",
+    "PageError",
+    "PaymentsPagesError",
+    "PermanentFulfilmentError",
+    "RateLimited",
+    "RequestRefused",
+    "ServiceError",
+    "ServiceUnavailable",
+]
+
+
+class PaymentsPagesError(Exception):
+    """Be the root of every error this app raises."""
+
+    retryable: ClassVar[bool] = False
+
+
+class ConfigurationError(PaymentsPagesError, ImproperlyConfigured):
+    """Report a setting that is missing or wrong; `manage.py check` names it too."""
+
+
+class OpenTransactionError(PaymentsPagesError, TransactionManagementError):
+    """Report that the path was entered inside an open transaction.
+
+    A rollback out there would undo a delivery that the payer was already told about, and a
+    network call in here would hold its locks. Use `confirm_payment_on_commit`.
+    """
+
+
+class InvalidReference(PaymentsPagesError, BadRequest):
+    """Refuse text that cannot be a reference; Django answers it with 400."""
+
+
+class AmountError(PaymentsPagesError, ValueError):
+    """Refuse a typed amount; `code` names the broken rule, for translation."""
+
+    def __init__(self, message: str, *, code: str, currency: str = "", exponent: int = 2) -> None:
+        super().__init__(message)
+        self.code = code
+        self.currency = currency
+        self.exponent = exponent
+
+
+class PageError(PaymentsPagesError, ValueError):
+    """Refuse to create or change a page.
+
+    `field` names the form field it is about, if one. `slug` is set when the page may exist at
+    the service although its creation was not answered: asking with that slug again finds it.
+    """
+
+    def __init__(self, message: str, *, field: str | None = None, slug: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+        self.slug = slug
+
+
+class DeliveryError(PaymentsPagesError):
+    """Be the root of what a merchant's handler raises on purpose."""
+
+    retryable = True
+
+
+class PermanentFulfilmentError(DeliveryError):
+    """Say, from inside a handler, that trying again cannot help: hold it for staff."""
+
+    retryable = False
+
+
+class ServiceError(PaymentsPagesError):
+    """Be the root of every call that gave no answer to act upon.
+
+    `status` is the HTTP status, or None when there was none. `retry_after` is in seconds, or
+    None when the service did not say. `maybe_done` says that the service may have carried the
+    request out although no answer came: look before asking again.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after: int | None = None,
+        maybe_done: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
+        self.maybe_done = maybe_done
+
+
+class ServiceUnavailable(ServiceError):
+    """Report that no answer came, or that the service answered with a fault of its own."""
+
+    retryable = True
+
+
+class DeadlineExceeded(ServiceUnavailable):
+    """Report that the whole time of a call is used up."""
+
+
+class RateLimited(ServiceUnavailable):
+    """Report a 429."""
+
+
+class InvalidResponse(ServiceError):
+    """Report an answer that cannot be believed: a proxy's page, half a document, another reference.
+
+    Retryable: what stands between us and the service may have recovered by then.
+    """
+
+    retryable = True
+
+
+class AuthenticationFailed(ServiceError):
+    """Report a refused key (401, 403). Somebody must change it."""
+
+
+class NotFound(ServiceError):
+    """Report that the service does not know the page or reference now."""
+
+
+class RequestRefused(ServiceError):
+    """Report a 4xx; the message holds the service's own words, shortened, for staff only."""

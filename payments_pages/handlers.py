@@ -1,0 +1,25 @@
+"""Find and call the merchant's function."""
+
+from collections.abc import Callable
+
+from django.utils.module_loading import import_string
+
+from payments_pages.conf import conf
+from payments_pages.exceptions import ConfigurationError
+from payments_pages.models import Fulfilment
+
+__all__ = ["load_handler"]
+
+Handler = Callable[[Fulfilment], object]
+
+
+def load_handler() -> Handler:
+    """Return the function that `HANDLER` names; raise `ConfigurationError` if there is none."""
+    path = conf.handler
+    try:
+        handler = import_string(path)
+    except ImportError as error:
+        raise ConfigurationError(f"HANDLER {path!r} cannot be imported: {error}") from error
+    if not callable(handler):
+        raise ConfigurationError(f"HANDLER {path!r} is not callable.")
+    return handler  # type: ignore[no-any-return] - import_string cannot know the type

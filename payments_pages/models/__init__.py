@@ -1,0 +1,23 @@
+"""Hold the rows: fields, constraints, querysets and nothing that acts.
+
+Three rows, one key, three questions: are we still asking (`Verification`), what did the service
+say (`Transaction`), has the value been given (`Fulfilment`)?
+"""
+
+from payments_pages.models.events import Event
+from payments_pages.models.expected import ExpectedPayment
+from payments_pages.models.fulfilments import Fulfilment
+from payments_pages.models.pages import PaymentPage
+from payments_pages.models.querysets import primary_alias
+from payments_pages.models.transactions import Transaction
+from payments_pages.models.verifications import Verification
+
+__all__ = [
+    "Event",
+    "ExpectedPayment",
+    "Fulfilment",
+    "PaymentPage",
+    "Transaction",
+    "Verification",
+    "primary_alias",
+]

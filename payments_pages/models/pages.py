@@ -1,0 +1,72 @@
+"""Mirror the service's payment pages."""
+
+import uuid
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from payments_pages.models.querysets import PrimaryQuerySet
+
+__all__ = ["PaymentPage"]
+
+
+class PaymentPageQuerySet(PrimaryQuerySet["PaymentPage"]):
+    """Find pages by the keys that may come from outside."""
+
+    def confirmed(self) -> "PaymentPageQuerySet":
+        """Return the pages that the service is known to have."""
+        return self.filter(remote_id__isnull=False)
+
+
+class PaymentPage(models.Model):
+    """Mirror one hosted page; names are the wire's.
+
+    The row is written *before* the page is asked for, with `remote_id` null: were the answer
+    lost, its slug says what to look for (case C53), and its `token`, which is in the page's
+    `redirect_url`, is not lost with it.
+    """
+
+    remote_id = models.BigIntegerField(
+        _("number at the service"), null=True, blank=True, unique=True, editable=False
+    )
+    token = models.UUIDField(_("callback token"), default=uuid.uuid4, unique=True, editable=False)
+    name = models.CharField(_("name"), max_length=255)
+    description = models.TextField(_("description"), blank=True)
+    slug = models.CharField(_("slug"), max_length=255, blank=True)
+    slug_key = models.CharField(max_length=64, unique=True, editable=False)
+    amount = models.BigIntegerField(
+        _("amount"),
+        null=True,
+        blank=True,
+        help_text=_("In minor units; empty: the payer chooses."),
+    )
+    currency = models.CharField(_("currency"), max_length=16, blank=True, editable=False)
+    active = models.BooleanField(_("active"), default=True)
+    domain = models.CharField(_("mode"), max_length=16, blank=True, editable=False)
+    redirect_url = models.TextField(_("redirect address"), blank=True, editable=False)
+    custom_fields = models.JSONField(_("custom fields"), default=list, blank=True)
+    metadata = models.JSONField(_("metadata"), default=dict, blank=True, null=True)
+    created_at = models.DateTimeField(_("created at"), null=True, editable=False)
+    updated_at = models.DateTimeField(_("updated at"), null=True, editable=False)
+    synced_at = models.DateTimeField(_("last synced"), null=True, editable=False)
+    missing_since = models.DateTimeField(_("missing since"), null=True, editable=False)
+
+    objects = PaymentPageQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("payment page")
+        verbose_name_plural = _("payment pages")
+        permissions = [("sync_paymentpage", _("Can sync pages with the service"))]
+        indexes = [
+            models.Index(fields=["slug"], name="pp_page_slug"),
+            models.Index(fields=["active", "currency", "amount"], name="pp_page_price"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(amount__isnull=True) | models.Q(amount__gt=0),
+                name="pp_page_amount_positive",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,78 @@
+"""Mirror what the service says about a payment."""
+
+import uuid
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from payments_pages.choices import Attributed
+from payments_pages.models.expected import ExpectedPayment
+from payments_pages.models.pages import PaymentPage
+from payments_pages.models.querysets import PrimaryQuerySet
+
+__all__ = ["Transaction"]
+
+
+class Transaction(models.Model):
+    """Mirror one verified transaction; names are the wire's, amounts are minor units.
+
+    `status` is text and any value is kept. `unreadable` holds, as text, each field whose value
+    did not fit its column: a strange field never loses a payment (cases C44, C45). The card's
+    reusable code is never kept.
+    """
+
+    reference = models.CharField(_("reference"), max_length=128)
+    reference_key = models.CharField(max_length=64, unique=True, editable=False)
+    token = models.UUIDField(_("result token"), default=uuid.uuid4, unique=True, editable=False)
+    remote_id = models.BigIntegerField(_("number at the service"), null=True)
+    domain = models.CharField(_("mode"), max_length=16, blank=True)
+    status = models.CharField(_("payment status"), max_length=64)
+    amount = models.BigIntegerField(_("amount"), null=True)
+    currency = models.CharField(_("currency"), max_length=16, blank=True)
+    fees = models.BigIntegerField(_("fees"), null=True)
+    message = models.TextField(_("message"), blank=True)
+    gateway_response = models.TextField(_("gateway response"), blank=True)
+    channel = models.CharField(_("channel"), max_length=64, blank=True)
+    ip_address = models.CharField(_("payer's address"), max_length=64, blank=True)
+    customer_email = models.CharField(_("customer's e-mail"), max_length=320, blank=True)
+    paid_at = models.DateTimeField(_("paid at"), null=True)
+    created_at = models.DateTimeField(_("created at"), null=True)
+    metadata = models.JSONField(_("metadata"), null=True)
+    log = models.JSONField(_("log"), default=dict)
+    authorization = models.JSONField(_("authorization"), default=dict)
+    customer = models.JSONField(_("customer"), default=dict)
+    unreadable = models.JSONField(_("unreadable fields"), default=dict)
+    page = models.ForeignKey(
+        PaymentPage,
+        verbose_name=_("payment page"),
+        on_delete=models.PROTECT,
+        related_name="transactions",
+        null=True,
+    )
+    expected_payment = models.ForeignKey(
+        ExpectedPayment,
+        verbose_name=_("expected payment"),
+        on_delete=models.PROTECT,
+        related_name="transactions",
+        null=True,
+    )
+    attributed_by = models.CharField(
+        _("attributed by"), max_length=16, choices=Attributed, default=Attributed.NONE, blank=True
+    )
+    verified_at = models.DateTimeField(_("verified at"))
+
+    objects = PrimaryQuerySet["Transaction"].as_manager()
+
+    class Meta:
+        verbose_name = _("transaction")
+        verbose_name_plural = _("transactions")
+        indexes = [
+            models.Index(fields=["-paid_at"], name="pp_transaction_paid"),
+            models.Index(fields=["status", "-paid_at"], name="pp_transaction_status"),
+            models.Index(fields=["reference"], name="pp_transaction_reference"),
+            models.Index(fields=["customer_email"], name="pp_transaction_email"),
+        ]
+        permissions = [("verify_transaction", _("Can ask the service about a reference"))]
+
+    def __str__(self) -> str:
+        return self.reference

@@ -1,0 +1,64 @@
+"""Hold the work of asking the service about a reference: the inbox."""
+
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from payments_pages.choices import Door, VerificationState
+from payments_pages.models.querysets import DueQuerySet
+
+__all__ = ["Verification"]
+
+
+class VerificationQuerySet(DueQuerySet["Verification"]):
+    """Find references that must be asked about."""
+
+    open_states = (
+        VerificationState.DUE,
+        VerificationState.VERIFYING,
+        VerificationState.UNKNOWN,
+    )
+
+
+class Verification(models.Model):
+    """Ask about one reference until the service says success, or time is up.
+
+    `attempts` is the fence: it only rises, and an answer is written only by the attempt that
+    asked. `next_at` is the next ask or, while `verifying`, the end of the lease.
+    """
+
+    reference = models.CharField(_("reference"), max_length=128)
+    reference_key = models.CharField(max_length=64, unique=True, editable=False)
+    mode = models.CharField(_("mode"), max_length=8)
+    state = models.CharField(_("state"), max_length=16, choices=VerificationState)
+    attempts = models.PositiveIntegerField(_("attempts"), default=0)
+    next_at = models.DateTimeField(_("next ask"), null=True)
+    asked_at = models.DateTimeField(_("last asked"), null=True)
+    first_door = models.CharField(_("came by"), max_length=16, choices=Door)
+    vouched = models.BooleanField(
+        _("vouched for"),
+        default=False,
+        help_text=_("Staff, the merchant's own code or a signed webhook named this reference."),
+    )
+    page_claim = models.UUIDField(
+        _("claimed page"),
+        null=True,
+        editable=False,
+        help_text=_("The token in the callback that the payer came back by; the first one stays."),
+    )
+    last_error = models.TextField(_("last error"), blank=True)
+    created_at = models.DateTimeField(_("first seen"), default=timezone.now)
+
+    objects = VerificationQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("verification")
+        verbose_name_plural = _("verifications")
+        indexes = [
+            models.Index(fields=["state", "next_at"], name="pp_verification_due"),
+            models.Index(fields=["-created_at"], name="pp_verification_created"),
+            models.Index(fields=["reference"], name="pp_verification_reference"),
+        ]
+
+    def __str__(self) -> str:
+        return self.reference

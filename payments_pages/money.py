@@ -1,0 +1,139 @@
+"""Read and show amounts: integers of minor units, with their currency beside them.
+
+The service counts agora, qirsh and cents (interface: Units), each a hundredth. ISO 4217
+gives JOD three decimals; this service does not, so no currency library is asked.
+"""
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from payments_pages.exceptions import AmountError
+
+__all__ = ["EXPONENTS", "format_amount", "major_text", "parse_amount"]
+
+EXPONENTS: Mapping[str, int] = MappingProxyType({"ILS": 2, "JOD": 2, "USD": 2})
+"""Decimals of each currency at this service; the `CURRENCIES` setting adds to it."""
+
+SYMBOLS: Mapping[str, str] = MappingProxyType(
+    {
+        "₪": "ILS",
+        'ש"ח': "ILS",
+        "ש״ח": "ILS",
+        "NIS": "ILS",
+        "$": "USD",
+        "JD": "JOD",
+        "د.أ.": "JOD",
+        "د.أ": "JOD",
+        "د.ا": "JOD",
+    }
+)
+"""What people write for a currency, besides its code."""
+
+NO_BREAK_SPACE = "\u00a0"
+MAX_AMOUNT = 2**63 - 1
+
+# Marks that travel along when a figure is copied out of right-to-left text.
+_INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060\u2066-\u2069\u061c\ufeff]")
+_ARABIC = str.maketrans("٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹٫٬", "01234567890123456789.,")
+_PLAIN = re.compile(r"(?P<whole>\d+)(?:\.(?P<part>\d+))?", re.ASCII)
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", re.ASCII)
+_CODE = re.compile(r"[A-Z]{3}")
+
+
+def major_text(amount: int, exponent: int) -> str:
+    """Write minor units in major ones: `12345` with exponent 2 is `"123.45"`.
+
+    Latin digits and a full stop in every language (our decision: digits must match the
+    service's own receipts, and survive copying).
+    """
+    sign, digits = ("-", str(-amount)) if amount < 0 else ("", str(amount))
+    if exponent == 0:
+        return f"{sign}{digits}"
+    digits = digits.rjust(exponent + 1, "0")
+    return f"{sign}{digits[:-exponent]}.{digits[-exponent:]}"
+
+
+def format_amount(
+    amount: int | None, currency: str, exponents: Mapping[str, int] = EXPONENTS
+) -> str:
+    """Show an amount of minor units: `123.45 JOD`, with a no-break space; `""` for None.
+
+    An unknown currency shows the raw figure and says so: guessing its decimals would show a
+    price ten times too high or low.
+    """
+    if amount is None:
+        return ""
+    code = currency.upper()
+    exponent = exponents.get(code)
+    if exponent is None:
+        return NO_BREAK_SPACE.join(filter(None, (str(amount), code, "(minor units)")))
+    return f"{major_text(amount, exponent)}{NO_BREAK_SPACE}{code}"
+
+
+def parse_amount(text: str, currency: str = "", exponents: Mapping[str, int] = EXPONENTS) -> int:
+    """Read what a person typed in major units: `"120.50"` is 12050 minor units.
+
+    Take Arabic-Indic digits, the Arabic decimal sign, well-formed grouping, bidi marks and the
+    currency's own code or symbol. Raise `AmountError`, whose `code` says which rule was broken:
+    `blank`, `currency`, `negative`, `comma`, `malformed`, `decimals`, `zero`, `too_large`.
+    No float takes part: 599.80 stays 59980 (case C42).
+    """
+    figure, code = _split_currency(_normalise(text), currency.upper(), exponents)
+    if not figure:
+        raise AmountError("Enter an amount, for example 120.50.", code="blank")
+    if figure[0] in "-\u2212":
+        raise AmountError("Enter a positive amount.", code="negative")
+    if _GROUPED.fullmatch(figure):
+        figure = figure.replace(",", "")
+    elif "," in figure:
+        raise AmountError("Use a full stop for decimals, for example 120.50.", code="comma")
+    match = _PLAIN.fullmatch(figure)
+    if match is None:
+        raise AmountError("Enter digits only, for example 120.50.", code="malformed")
+    # No code at all: each of the service's currencies counts hundredths (interface: Units).
+    exponent = exponents.get(code) if code else 2
+    if exponent is None:
+        raise AmountError(f"The decimals of {code} are not known.", code="currency", currency=code)
+    return _minor_units(match["whole"], match["part"] or "", exponent)
+
+
+def _minor_units(whole: str, part: str, exponent: int) -> int:
+    if part.rstrip("0")[exponent:]:
+        raise AmountError(
+            f"The service takes at most {exponent} decimals.", code="decimals", exponent=exponent
+        )
+    digits = (whole + part[:exponent].ljust(exponent, "0")).lstrip("0")
+    if not digits:
+        raise AmountError("Enter an amount above zero.", code="zero")
+    if len(digits) > len(str(MAX_AMOUNT)) or int(digits) > MAX_AMOUNT:
+        raise AmountError("This amount is too large.", code="too_large")
+    return int(digits)
+
+
+def _normalise(text: str) -> str:
+    text = _INVISIBLE.sub("", text).translate(_ARABIC)
+    return " ".join(text.replace(NO_BREAK_SPACE, " ").replace("\u202f", " ").split())
+
+
+def _split_currency(figure: str, currency: str, exponents: Mapping[str, int]) -> tuple[str, str]:
+    """Take the code or symbol off one end: the figure, and the currency it is in.
+
+    Refuse the sign of another currency than `currency`; `""` takes any that is known.
+    """
+    signs = {**SYMBOLS, **{code: code for code in exponents}}
+    for sign in sorted(signs, key=len, reverse=True):
+        if figure[: len(sign)].upper() == sign:
+            rest = figure[len(sign) :]
+        elif figure[-len(sign) :].upper() == sign:
+            rest = figure[: -len(sign)]
+        else:
+            continue
+        if currency and signs[sign] != currency:
+            raise AmountError(
+                f"This page is paid in {currency}.", code="currency", currency=currency
+            )
+        return rest.strip(), signs[sign]
+    if match := _CODE.search(figure.upper()):
+        raise AmountError(f"{match[0]} is not a currency of this page.", code="currency")
+    return figure, currency

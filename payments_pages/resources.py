@@ -1,0 +1,254 @@
+"""Hold the service's JSON as frozen, typed copies (interface: Resources and their fields).
+
+Tolerant in reading, strict afterwards: an odd value never loses a payment, it ends in
+`unreadable` as text and its field is empty. Amounts are integers of minor units.
+"""
+
+import datetime as dt
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final, Self
+
+from payments_pages.exceptions import InvalidResponse
+from payments_pages.storable import clean_text, json_text, storable
+from payments_pages.wire import FieldReader, read_whole
+
+__all__ = ["LIMITS", "PageList", "PageResource", "TransactionResource", "read_metadata"]
+
+LIMITS: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "reference": 128,
+        "status": 64,
+        "domain": 16,
+        "currency": 16,
+        "channel": 64,
+        "ip_address": 64,
+        "email": 320,
+        "amount_text": 64,
+        "message": 10_000,
+        "gateway_response": 10_000,
+        "name": 255,
+        "slug": 255,
+        "description": 10_000,
+        "redirect_url": 2_000,
+    }
+)
+"""Longest text of each field that a resource gives, in characters; the mirror's columns fit it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageResource:
+    """Be one hosted page as the service describes it.
+
+    `amount` is in minor units; None means that the payer chooses, or that the answer did not
+    say: `present` names the wire fields the answer held (a create's answer echoes neither
+    amount nor redirect_url, interface: Payment page). `unreadable` holds, as text, the values
+    that did not fit.
+    """
+
+    id: int
+    name: str
+    description: str
+    slug: str
+    domain: str
+    currency: str
+    amount: int | None
+    active: bool
+    redirect_url: str
+    metadata: Any = field(repr=False)
+    custom_fields: tuple[dict[str, Any], ...]
+    created_at: dt.datetime | None
+    updated_at: dt.datetime | None
+    present: frozenset[str] = field(default=frozenset(), repr=False)
+    unreadable: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_payload(cls, payload: Any) -> Self:
+        """Read a page; raise `InvalidResponse` without integer `id`, `slug`, or a clear amount.
+
+        An amount that is there and cannot be read is refused (our decision): None would mean
+        that any payment is enough.
+        """
+        if not isinstance(payload, Mapping):
+            raise InvalidResponse("A page in the answer is not an object.")
+        read = FieldReader(payload)
+        number, slug = payload.get("id"), str(payload.get("slug"))
+        if type(number) is not int or read_whole(number) is None:
+            raise InvalidResponse("A page in the answer has no integer id.")
+        if not _is_key(payload.get("slug"), LIMITS["slug"]):
+            raise InvalidResponse("A page in the answer has no usable slug.")
+        amount = read_whole(payload.get("amount"))
+        if amount is None and payload.get("amount") not in (None, ""):
+            raise InvalidResponse("A page in the answer has an amount that cannot be read.")
+        fields = payload.get("custom_fields")
+        fields = storable(fields) if isinstance(fields, list) else []
+        return cls(
+            id=number,
+            name=read.text("name", LIMITS["name"]),
+            description=read.text("description", LIMITS["description"]),
+            slug=slug,
+            domain=read.word("domain", LIMITS["domain"]),
+            currency=read.word("currency", LIMITS["currency"]),
+            amount=amount,
+            # A page is active as created (interface: States); some back ends write 1 for true.
+            active=payload.get("active", True) in (True, 1),
+            redirect_url=read.text("redirect_url", LIMITS["redirect_url"]),
+            metadata=read.json("metadata"),
+            custom_fields=tuple(item for item in fields if isinstance(item, dict)),
+            created_at=read.moment("createdAt", "created_at"),
+            updated_at=read.moment("updatedAt", "updated_at"),
+            present=frozenset(str(name) for name in payload),
+            unreadable=read.unreadable,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageList:
+    """Be one answer of the list: its pages, and what it says about itself (None: nothing).
+
+    `skipped` says, for each item that is no page we can read, why.
+    """
+
+    items: tuple[PageResource, ...]
+    total: int | None = None
+    per_page: int | None = None
+    page: int | None = None
+    skipped: tuple[str, ...] = ()
+
+    @classmethod
+    def from_payload(cls, items: Sequence[Any], meta: Any = None) -> Self:
+        """Read the items; `meta` may be missing, or hold its numbers as text (known fact)."""
+        pages: list[PageResource] = []
+        skipped: list[str] = []
+        for item in items:
+            try:
+                pages.append(PageResource.from_payload(item))
+            except InvalidResponse as error:
+                skipped.append(str(error))
+        numbers = meta if isinstance(meta, Mapping) else {}
+        return cls(
+            items=tuple(pages),
+            total=read_whole(numbers.get("total")),
+            per_page=read_whole(numbers.get("perPage")),
+            page=read_whole(numbers.get("page")),
+            skipped=tuple(skipped),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionResource:
+    """Be one transaction as verify describes it (interface: Transaction).
+
+    `status` is verbatim; only exactly `"success"` is success. `amount` and `fees` are in minor
+    units of `currency`. An amount that cannot be read is None, and `amount_text` then shows what
+    came. The reusable card code is in no field; the payer's data is in no repr.
+    """
+
+    reference: str
+    id: int | None
+    domain: str
+    status: str
+    amount: int | None
+    amount_text: str
+    currency: str
+    message: str = field(repr=False)
+    gateway_response: str = field(repr=False)
+    paid_at: dt.datetime | None
+    created_at: dt.datetime | None
+    channel: str
+    ip_address: str = field(repr=False)
+    fees: int | None
+    metadata: Any = field(repr=False)
+    log: dict[str, Any] = field(repr=False)
+    authorization: dict[str, Any] = field(repr=False)
+    customer: dict[str, Any] = field(repr=False)
+    customer_email: str = field(repr=False)
+    unreadable: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_payload(cls, payload: Any) -> Self:
+        """Read `data` of a verify; raise `InvalidResponse` without text reference and status.
+
+        The reference is kept exactly as it came; one that cannot be stored exactly is refused.
+        """
+        if not isinstance(payload, Mapping):
+            raise InvalidResponse("The transaction in the answer is not an object.")
+        if not _is_key(payload.get("reference"), LIMITS["reference"]):
+            raise InvalidResponse("The transaction in the answer has no usable reference.")
+        if type(payload.get("status")) is not str:
+            raise InvalidResponse("The transaction in the answer has no status.")
+        read = FieldReader(payload, _card_codes(payload.get("authorization")))
+        customer = read.mapping("customer")
+        email = customer.get("email")
+        return cls(
+            reference=payload["reference"],
+            id=read.whole("id"),
+            domain=read.word("domain", LIMITS["domain"]),
+            status=read.word("status", LIMITS["status"]),
+            amount=read.whole("amount"),
+            amount_text=_amount_text(payload),
+            currency=read.word("currency", LIMITS["currency"]),
+            message=read.text("message", LIMITS["message"]),
+            gateway_response=read.text("gateway_response", LIMITS["gateway_response"]),
+            paid_at=read.moment("paid_at", "paidAt"),
+            created_at=read.moment("created_at", "createdAt", "transaction_date"),
+            channel=read.text("channel", LIMITS["channel"]),
+            ip_address=read.text("ip_address", LIMITS["ip_address"]),
+            fees=read.whole("fees"),
+            metadata=read.json("metadata"),
+            log=read.mapping("log"),
+            authorization=read.mapping("authorization"),
+            customer=customer,
+            customer_email=email[: LIMITS["email"]] if isinstance(email, str) else "",
+            unreadable=read.unreadable,
+        )
+
+    @property
+    def metadata_object(self) -> dict[str, Any]:
+        """Give the metadata as an object, whatever shape it came in."""
+        return read_metadata(self.metadata)
+
+
+def read_metadata(value: Any) -> dict[str, Any]:
+    """Read kept metadata as an object; `{}` if it holds none.
+
+    JSON text is decoded, twice at most (case C37: some clients encode it twice).
+    """
+    for _encoding in range(2):
+        if not isinstance(value, str):
+            break
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return {}
+    return storable(value) if isinstance(value, dict) else {}
+
+
+def _is_key(value: Any, limit: int) -> bool:
+    """Tell whether a text can be a key as it is: not blank, storable, short enough."""
+    return (
+        type(value) is str
+        and bool(value.strip())
+        and len(value) <= limit
+        and clean_text(value) == value
+    )
+
+
+def _amount_text(payload: Mapping[str, Any]) -> str:
+    """Show the amount that could not be read; `""` when it was read or is not there."""
+    if "amount" not in payload or read_whole(payload["amount"]) is not None:
+        return ""
+    value = storable(payload["amount"])
+    text = value if isinstance(value, str) and value else json_text(value)
+    return text[: LIMITS["amount_text"]]
+
+
+def _card_codes(authorization: Any) -> tuple[str, ...]:
+    """Find the reusable card code, so that it can be taken out of every other text too."""
+    if not isinstance(authorization, Mapping):
+        return ()
+    code = authorization.get("authorization_code")
+    # A shorter text would be found inside ordinary words.
+    return (code,) if isinstance(code, str) and len(code) >= 8 else ()

@@ -1,0 +1,44 @@
+"""Run a working double of the service: its API, its hosted pages, its webhooks.
+
+No money moves, and nothing leaves this machine. In a test, in the same process:
+
+    from payments_pages.sandbox import Sandbox
+
+    with Sandbox(currency="ILS") as sandbox:
+        sandbox.add_page(name="Tea box", slug="tea-box", amount=10000)  # 100.00 ILS
+        reference = sandbox.pay("tea-box")
+        sandbox.faults.add(operation="verify", kind="status", status=503, times=1)
+        ...  # BASE_URL is sandbox.base_url, PAY_URL is sandbox.pay_url
+        assert sandbox.verify_calls(reference) == 2
+
+For a demo, in a process of its own:
+
+    python -m payments_pages.sandbox --port 8001 --state sandbox.json
+
+The API is served below `/api`, pages at `/pay/<slug>`. Kinds of faults are listed in
+`faults`, account settings in `account`. Where the service's interface is silent, the double
+does what is most likely; the docstrings say where.
+
+Control from other processes, JSON in and out, below `/_sandbox/`. Only programs on the same
+machine are let in: the peer and the Host must be loopback, and a request with an Origin is
+refused.
+
+    GET    state                     account (no secrets), pages, transactions, faults
+    POST   account                   {"currency": "JOD", "webhook_url": "http://…"}
+    POST   pages                     {"name": "Tea box", "slug": "tea-box", "amount": 10000}
+    POST   pages/<id or slug>        {"active": false}: any field
+    POST   pay                       {"page": "tea-box", "status": "success", "late": 5}
+    POST   transactions              {"reference": "A-1", "amount": 500}: no page led to it
+    POST   transactions/<reference>  {"status": "reversed"}: any field
+    POST   faults                    {"kind": "latency", "operation": "verify", "seconds": 0.2}
+    DELETE faults
+    GET    requests                  the latest API requests
+    GET    calls                     ?operation=verify&reference=A-1, or ?method=GET&path=/page
+    POST   webhooks                  {"reference": "A-1", "event": "charge.success", "times": 2}
+    GET    webhooks                  those sent
+    POST   reset
+"""
+
+from payments_pages.sandbox.server import Sandbox
+
+__all__ = ["Sandbox"]

@@ -1,0 +1,116 @@
+"""Record payments: what happens at the service when a person pays on a page."""
+
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
+
+from payments_pages.sandbox.payloads import Payload, transaction_payload
+from payments_pages.sandbox.state import State, StoredTransaction
+from payments_pages.sandbox.timers import Timers
+from payments_pages.sandbox.webhooks import Webhooks
+
+__all__ = ["Payments", "returning_url"]
+
+
+def returning_url(redirect_url: str, reference: str, names: tuple[str, ...]) -> str:
+    """Add the reference to the address a payer returns to, keeping its query and fragment.
+
+    The interface leaves the parameter's name open; the names are the account's.
+    """
+    parts = urlsplit(redirect_url)
+    added = urlencode([(name, reference) for name in names])
+    query = f"{parts.query}&{added}" if parts.query else added
+    return urlunsplit(parts._replace(query=query))
+
+
+class Payments:
+    """Record what payers do, and announce it."""
+
+    def __init__(self, state: State, webhooks: Webhooks, timers: Timers, pay_url: str) -> None:
+        self._state = state
+        self._webhooks = webhooks
+        self._timers = timers
+        self._pay_url = pay_url
+
+    def pay(
+        self,
+        page: Payload,
+        *,
+        status: str = "success",
+        reference: str | None = None,
+        amount: int | None = None,
+        late: float | None = None,
+        custom_values: list[Payload] | None = None,
+        overrides: Mapping[str, Any] | None = None,
+        **payer: str | None,
+    ) -> Payload:
+        """Record a payment on a page and return its transaction.
+
+        `amount` in minor units is needed when the page has none; given for a page that has a
+        price, it replaces it. `late` makes the payment pending now and a success after that
+        many seconds. A reference that is already there is paid again under the same id, as
+        when an abandoned payment is taken up. `overrides` replace fields of the transaction.
+        Raise `ValueError` if there is no amount.
+        """
+        amount = page["amount"] if amount is None else amount
+        if amount is None:
+            raise ValueError("This page has no amount; give one, in minor units.")
+        with self._state.lock:
+            reference = reference or self._state.new_reference()
+            earlier = self._state.find_transaction(reference)
+            data = transaction_payload(
+                reference,
+                transaction_id=earlier.data["id"] if earlier else self._state.next_transaction_id(),
+                domain=self._state.account.domain,
+                status="pending" if late is not None else status,
+                amount=amount,
+                currency=page["currency"],
+                metadata=self._metadata(page, custom_values),
+                **{name: value for name, value in payer.items() if value},
+            )
+            data |= dict(overrides or {})
+            ripens_at = None if late is None else time.time() + late
+            self._state.put_transaction(
+                StoredTransaction(data=data, page_id=page["id"], ripens_at=ripens_at)
+            )
+        if late is not None:
+            self._timers.after(late, partial(self.ripen, reference))
+        self._webhooks.announce(reference)
+        return data
+
+    def ripen(self, reference: str) -> None:
+        """Turn a late payment into a success and announce it, unless it was changed since."""
+        with self._state.lock:
+            stored = self._state.find_transaction(reference)
+            if stored is None or stored.ripens_at is None:
+                return
+            old = stored.data
+            paid = transaction_payload(
+                reference,
+                transaction_id=old["id"],
+                domain=old["domain"],
+                amount=old["amount"],
+                currency=old["currency"],
+                email=old["customer"]["email"],
+            )
+            kept = ("created_at", "customer", "ip_address", "metadata")
+            self._state.change_transaction(reference, paid | {name: old[name] for name in kept})
+        self._webhooks.announce(reference)
+
+    def resume(self) -> None:
+        """Wait again for the late payments that a restart interrupted."""
+        for stored in self._state.transactions():
+            if stored.ripens_at is not None:
+                remaining = max(0.0, stored.ripens_at - time.time())
+                self._timers.after(remaining, partial(self.ripen, stored.data["reference"]))
+
+    def _metadata(self, page: Payload, custom_values: list[Payload] | None) -> object:
+        """Build a transaction's metadata: `""` (the interface shows it) unless there is some."""
+        metadata: Payload = {}
+        if self._state.account.metadata == "referrer":
+            metadata["referrer"] = f"{self._pay_url}/{quote(page['slug'], safe='')}"
+        if custom_values:
+            metadata["custom_fields"] = custom_values
+        return metadata or ""

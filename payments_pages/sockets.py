@@ -1,0 +1,192 @@
+"""Bind every wait on a socket to one total deadline.
+
+The timeouts of `requests` bound a single wait: a service that sends one byte a second holds a
+caller for hours. Here each connect, handshake, send and receive may last only what is left of
+the call, without a watchdog thread. Only the resolver's own look-up of a name cannot be bounded
+from here; it is counted, and a call that comes back from it too late fails.
+"""
+
+import http.client
+import io
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import requests.adapters
+import urllib3.connection
+import urllib3.connectionpool
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
+
+__all__ = ["Deadline", "DeadlineAdapter", "under"]
+
+PIECE: Final = 16 * 1024
+
+
+class Deadline:
+    """Be the end of one call, on the monotonic clock, and the longest of each wait.
+
+    `connecting` is true from the start of a connection until bytes of the request may have
+    left: a failure in that time is one that the service cannot have acted upon.
+    """
+
+    __slots__ = ("_end", "connect_timeout", "connecting", "read_timeout")
+
+    def __init__(self, seconds: float, *, connect_timeout: float, read_timeout: float) -> None:
+        self._end = time.monotonic() + seconds
+        self.connect_timeout = connect_timeout
+        self.read_timeout = read_timeout
+        self.connecting = False
+
+    def remaining(self) -> float:
+        """Give the seconds that are left; zero or less when the call has failed."""
+        return self._end - time.monotonic()
+
+    def cap(self, seconds: float) -> float:
+        """Give how long the next wait may last; raise `TimeoutError` if no time is left."""
+        left = self.remaining()
+        if left <= 0:
+            raise TimeoutError("the call's deadline has passed")
+        return min(seconds, left)
+
+
+_calls = threading.local()
+
+
+@contextmanager
+def under(deadline: Deadline) -> Iterator[None]:
+    """Bind the waits of this thread to `deadline`."""
+    before = _current()
+    _calls.deadline = deadline
+    try:
+        yield
+    finally:
+        _calls.deadline = before
+
+
+def _current() -> Deadline | None:
+    return getattr(_calls, "deadline", None)
+
+
+class _BoundReader(io.RawIOBase):
+    """Read from a socket's own raw file, each wait capped by what is left of the call."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        super().__init__()
+        self._sock = sock
+        # The socket's own file keeps count of its readers: closing the connection early, as
+        # http.client does, must not take the socket away from a body still being read.
+        self._raw = sock.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if deadline := _current():
+            self._sock.settimeout(deadline.cap(deadline.read_timeout))
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+    def fileno(self) -> int:
+        return self._raw.fileno()
+
+
+class _BoundSocket:
+    """Be what http.client's response asks of a socket: a file to read from."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+
+    def makefile(self, *_arguments: Any) -> io.BufferedReader:
+        return io.BufferedReader(_BoundReader(self._sock))
+
+
+class _BoundResponse(http.client.HTTPResponse):
+    def __init__(self, sock: Any, *arguments: Any, **named: Any) -> None:
+        super().__init__(_BoundSocket(sock), *arguments, **named)  # type: ignore[arg-type]
+
+
+class _BoundHTTPConnection(urllib3.connection.HTTPConnection):
+    response_class = _BoundResponse
+
+    def connect(self) -> None:
+        deadline = _current()
+        if deadline is None:
+            super().connect()
+            return
+        deadline.connecting = True
+        super().connect()
+        deadline.connecting = False
+
+    def send(self, data: Any) -> None:
+        """Send in pieces: TLS starts its timeout anew with each record."""
+        if self.sock is None:
+            self.connect()
+        deadline = _current()
+        if deadline is None or not isinstance(data, bytes):
+            super().send(data)
+            return
+        for start in range(0, len(data), PIECE):
+            self.sock.settimeout(deadline.cap(deadline.read_timeout))
+            super().send(data[start : start + PIECE])
+
+    def _new_conn(self) -> socket.socket:
+        """Try each address of the name, all of them within what is left of the call."""
+        deadline = _current()
+        if deadline is None:
+            return super()._new_conn()
+        sock = self._connected(deadline)
+        # Counts for the whole TLS handshake that may follow.
+        sock.settimeout(deadline.cap(deadline.connect_timeout))
+        return sock
+
+    def _connected(self, deadline: Deadline) -> socket.socket:
+        timed_out = False
+        try:
+            found = socket.getaddrinfo(self.host.strip("[]"), self.port, type=socket.SOCK_STREAM)
+            for family, kind, protocol, _name, address in found:
+                sock = socket.socket(family, kind, protocol)
+                try:
+                    for option in self.socket_options or ():
+                        sock.setsockopt(*option)
+                    sock.settimeout(deadline.cap(deadline.connect_timeout))
+                    sock.connect(address)
+                except OSError as error:
+                    sock.close()
+                    timed_out |= isinstance(error, TimeoutError)
+                else:
+                    return sock
+        except (OSError, UnicodeError) as error:
+            raise NewConnectionError(self, "the name could not be resolved") from error
+        if timed_out:
+            raise ConnectTimeoutError(self, "no address answered in time")
+        raise NewConnectionError(self, "no address could be reached")
+
+
+class _BoundHTTPSConnection(_BoundHTTPConnection, urllib3.connection.HTTPSConnection):
+    pass
+
+
+class _BoundHTTPPool(urllib3.connectionpool.HTTPConnectionPool):
+    ConnectionCls = _BoundHTTPConnection
+
+
+class _BoundHTTPSPool(urllib3.connectionpool.HTTPSConnectionPool):
+    ConnectionCls = _BoundHTTPSConnection
+
+
+class DeadlineAdapter(requests.adapters.HTTPAdapter):
+    """Carry requests over connections that keep the deadline of `under()`."""
+
+    def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
+        """Make the pools, of our connection classes."""
+        super().init_poolmanager(*arguments, **named)
+        self.poolmanager.pool_classes_by_scheme = {
+            "http": _BoundHTTPPool,
+            "https": _BoundHTTPSPool,
+        }

@@ -1,0 +1,16 @@
+"""Route the doors. Include it wherever the merchant likes; the names are the contract."""
+
+from django.urls import path
+
+from payments_pages import views
+
+__all__ = ["app_name", "urlpatterns"]
+
+app_name = "payments_pages"
+
+urlpatterns = [
+    path("callback/", views.callback, name="callback"),
+    path("callback/<uuid:page_token>/", views.callback, name="page-callback"),
+    path("result/<uuid:token>/", views.result, name="result"),
+    path("result/<uuid:token>/status/", views.result_status, name="result-status"),
+]

@@ -1,0 +1,208 @@
+"""Decide who asks the service about a reference, and write down how it went.
+
+The guard is a conditional UPDATE, the first statement of its transaction: any number of rivals,
+one call. `attempts` is the fence: an answer is written only by the attempt that asked for it.
+"""
+
+import datetime as dt
+import random
+import time
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import IntegrityError
+from django.db.models import F, Q
+from django.utils import timezone
+
+from payments_pages.choices import Door, VerificationState
+from payments_pages.conf import conf
+from payments_pages.databases import UtcNow, from_now
+from payments_pages.exceptions import NotFound, ServiceError
+from payments_pages.models import Verification
+
+__all__ = [
+    "Claim",
+    "await_rival",
+    "claim",
+    "claim_page",
+    "fail",
+    "find",
+    "purge_unknown",
+    "receive",
+    "settle",
+]
+
+SCHEDULE = (5, 30, 120, 600, 3600)
+"""Seconds between the asks that nobody's coming back makes; then every six hours."""
+THEN_EVERY = 6 * 3600
+LAPSES_AFTER = dt.timedelta(hours=72)
+UNKNOWN_KEPT_FOR = dt.timedelta(hours=24)
+ASK_AT_MOST_EVERY = 2.0
+LEASE_MARGIN = 7.0
+"""Seconds that the lease outlives the call's deadline: time to write the answer down."""
+RIVAL_PATIENCE = 2.0
+"""Seconds a loser waits for the winner's answer, instead of telling a payer to come again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Hold the right to ask once: `attempt` is the fence to write the answer with."""
+
+    pk: int
+    attempt: int
+    created_at: dt.datetime
+
+
+def find(key: str) -> Verification | None:
+    """Return the row of a reference key from the primary database."""
+    return Verification.objects.primary().filter(reference_key=key).first()
+
+
+def receive(
+    reference: str, key: str, *, door: Door, page_claim: UUID | None, vouched: bool
+) -> tuple[Verification, Claim | None]:
+    """Insert the row already claimed: one statement says "seen" and "I ask".
+
+    A rival may have been first: then return its row and no claim. Any other integrity error is
+    raised: taking it for a duplicate would lose the payment.
+    """
+    row = Verification(
+        reference=reference,
+        reference_key=key,
+        mode=conf.mode,
+        state=VerificationState.VERIFYING,
+        attempts=1,
+        next_at=_lease_end(),
+        asked_at=UtcNow(),
+        first_door=door,
+        vouched=vouched,
+        page_claim=page_claim,
+    )
+    try:
+        row.save(force_insert=True)
+    except IntegrityError:
+        theirs = find(key)
+        if theirs is None:
+            raise
+        return theirs, None
+    return row, Claim(row.pk, 1, row.created_at)
+
+
+def claim(row: Verification, *, refresh: bool, vouched: bool) -> Claim | None:
+    """Take the right to ask, by compare-and-set; None when somebody else has it or just asked.
+
+    A door asks at once whatever the schedule says, but not twice within two seconds, for a
+    payer presses "check again" when it suits them. `refresh` asks about a settled one too.
+    """
+    asked_long_ago = Q(asked_at__isnull=True) | Q(asked_at__lte=from_now(-ASK_AT_MOST_EVERY))
+    states = [VerificationState.DUE, VerificationState.UNKNOWN, VerificationState.LAPSED]
+    if refresh:
+        states.append(VerificationState.SETTLED)
+    won = (
+        Verification.objects.primary()
+        .filter(pk=row.pk, attempts=row.attempts)
+        .filter(
+            Q(asked_long_ago, state__in=states)
+            | Q(state=VerificationState.VERIFYING, next_at__lte=UtcNow())
+        )
+        .update(
+            state=VerificationState.VERIFYING,
+            attempts=F("attempts") + 1,
+            next_at=_lease_end(),
+            asked_at=UtcNow(),
+            **({"vouched": True} if vouched else {}),
+        )
+    )
+    return Claim(row.pk, row.attempts + 1, row.created_at) if won else None
+
+
+def claim_page(row: Verification, token: UUID) -> bool:
+    """Note the page a payer came back by; the first claim stays (our decision)."""
+    if row.page_claim is not None:
+        return False
+    noted = (
+        Verification.objects.primary()
+        .filter(pk=row.pk, page_claim__isnull=True)
+        .update(page_claim=token)
+    )
+    if noted:
+        row.page_claim = token
+    return bool(noted)
+
+
+def settle(held: Claim, *, success: bool) -> bool:
+    """Write down that an answer came: settled, or due again. False: fenced off, write nothing.
+
+    Must be the first statement of the transaction that records the answer.
+    """
+    if success:
+        return _conclude(held, state=VerificationState.SETTLED, next_at=None, last_error="")
+    return _conclude(held, last_error="", **_again(held, VerificationState.DUE))
+
+
+def fail(held: Claim, error: ServiceError) -> bool:
+    """Write down that no usable answer came. False: fenced off by a later attempt."""
+    state = VerificationState.UNKNOWN if isinstance(error, NotFound) else VerificationState.DUE
+    return _conclude(
+        held,
+        last_error=f"{type(error).__name__}: {error}",
+        **_again(held, state, at_least=error.retry_after or 0),
+    )
+
+
+def await_rival(key: str) -> Verification | None:
+    """Wait briefly until nobody is asking about this reference; return its row as it is then."""
+    give_up = time.monotonic() + RIVAL_PATIENCE
+    pause = 0.02
+    while (row := find(key)) is not None and row.state == VerificationState.VERIFYING:
+        if time.monotonic() >= give_up:
+            break
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.25)
+    return row
+
+
+def purge_unknown() -> int:
+    """Forget references that the service never knew and nobody vouched for, after a day."""
+    gone, _ = (
+        Verification.objects.primary()
+        .filter(
+            state=VerificationState.UNKNOWN,
+            vouched=False,
+            created_at__lt=timezone.now() - UNKNOWN_KEPT_FOR,
+        )
+        .delete()
+    )
+    return gone
+
+
+def _conclude(held: Claim, **changes: object) -> bool:
+    return bool(
+        Verification.objects.primary()
+        .filter(pk=held.pk, attempts=held.attempt, state=VerificationState.VERIFYING)
+        .update(**changes)
+    )
+
+
+def _lease_end() -> object:
+    return from_now(conf.deadline + LEASE_MARGIN)
+
+
+def _again(held: Claim, state: VerificationState, at_least: float = 0) -> dict[str, object]:
+    """Say when to ask next: by the row's age, so that an impatient payer does not slow it."""
+    age = (timezone.now() - held.created_at).total_seconds()
+    if age >= LAPSES_AFTER.total_seconds():
+        return {"state": VerificationState.LAPSED, "next_at": None}
+    wait = max(_next_offset(age) - age, SCHEDULE[0], at_least)
+    jitter = random.uniform(1.0, 1.5)  # noqa: S311 - spreads load, guards nothing
+    return {"state": state, "next_at": from_now(wait * jitter)}
+
+
+def _next_offset(age: float) -> float:
+    """Return the first moment of the schedule, in seconds after the first ask, that is to come."""
+    offset = 0.0
+    for step in SCHEDULE:
+        offset += step
+        if offset > age:
+            return offset
+    return offset + THEN_EVERY * ((age - offset) // THEN_EVERY + 1)

@@ -1,0 +1,68 @@
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django.fixtures import SettingsWrapper
+
+from payments_pages.choices import Door
+from payments_pages.confirmation import Confirmation, confirm_payment
+from payments_pages.models import PaymentPage
+from payments_pages.pages import create_page
+from payments_pages.sandbox import Sandbox
+
+
+class Shop:
+    """The shop at work: pages made through the service, payments confirmed through the path."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.sandbox = sandbox
+
+    def page(
+        self,
+        slug: str = "tea-box",
+        *,
+        name: str = "Tea box",
+        amount: int | None = 12050,
+        description: str = "",
+    ) -> PaymentPage:
+        return create_page(name=name, amount=amount, slug=slug, description=description)
+
+    def pay(self, page: PaymentPage, email: str = "payer@example.test") -> str:
+        return self.sandbox.pay(page.slug, email=email)
+
+    def confirm(self, reference: str, page: PaymentPage | None) -> Confirmation:
+        token = page.token if page else None
+        return confirm_payment(reference, door=Door.CALLBACK, page_token=token)
+
+    def buy(self, page: PaymentPage, email: str = "payer@example.test") -> str:
+        reference = self.pay(page, email)
+        self.confirm(reference, page)
+        return reference
+
+
+@pytest.fixture
+def shop(transactional_db: None, settings: SettingsWrapper) -> Iterator[Shop]:
+    settings.ROOT_URLCONF = "example_project.urls"
+    settings.LOGIN_URL = "sign-in"
+    settings.LOGOUT_REDIRECT_URL = "storefront"
+    with Sandbox(currency="ILS") as sandbox:
+        settings.PAYMENTS_PAGES = {
+            "SECRET_KEY": sandbox.secret_key,
+            "BASE_URL": sandbox.base_url,
+            "PAY_URL": sandbox.pay_url,
+            "SITE_URL": "http://testserver",
+            "HANDLER": "example_project.shop.handlers.deliver",
+        }
+        yield Shop(sandbox)
+
+
+def make_user(email: str = "", *, staff: bool = False) -> User:
+    return get_user_model().objects.create_user(f"user {email} {staff}", email, is_staff=staff)
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client

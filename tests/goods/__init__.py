@@ -1,0 +1,1 @@
+"""What the suite sells: an app whose handler writes one row for each run."""

@@ -1,0 +1,77 @@
+"""Settings of the suite: SQLite, or the server that DATABASE_URL names."""
+
+import os
+from pathlib import Path
+
+import environ
+
+BASE = Path(__file__).resolve().parent.parent
+env = environ.Env()
+
+SECRET_KEY = "only for tests"
+USE_TZ = True
+TIME_ZONE = "Asia/Hebron"
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("ar", "العربية"), ("he", "עברית")]
+ROOT_URLCONF = "tests.urls"
+STATIC_URL = "/static/"
+DEFAULT_AUTO_FIELD = "django.db.models.AutoField"  # not ours, on purpose: case C65
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "payments_pages",
+    "example_project.shop",
+    "tests.goods",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+SQLITE = f"sqlite:///{BASE / 'var' / 'tests.sqlite3'}"
+DATABASES = {"default": env.db_url_config(os.environ.get("DATABASE_URL") or SQLITE)}
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    (BASE / "var").mkdir(exist_ok=True)
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    }
+    # On disk: other threads and processes must see it.
+    DATABASES["default"]["TEST"] = {"NAME": str(BASE / "var" / f"test-{os.getpid()}.sqlite3")}
+elif DATABASES["default"]["ENGINE"].endswith("mysql"):
+    DATABASES["default"]["OPTIONS"] = {"charset": "utf8mb4"}
+    DATABASES["default"]["TEST"] = {"CHARSET": "utf8mb4"}
+
+PAYMENTS_PAGES = {
+    "SECRET_KEY": "sk_test_suite",
+    "BASE_URL": "http://127.0.0.1:9/api",
+    "PAY_URL": "http://127.0.0.1:9/pay",
+    "SITE_URL": "http://testserver",
+    "HANDLER": "tests.goods.handlers.deliver",
+}
