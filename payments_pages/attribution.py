@@ -110,9 +110,7 @@ def attribute(evidence: Evidence, steps: Iterable[str]) -> Attribution:
         if found.by is Attributed.NONE:
             found = answer
         elif found.page is not None and answer.page is not None and found.page != answer.page:
-            return Attribution(
-                by=found.by, page=found.page, expected=found.expected, conflict=True
-            )
+            return Attribution(by=found.by, page=found.page, expected=found.expected, conflict=True)
     return found
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
 
-from django.db import DatabaseError, transaction as db_transaction
+from django.db import DatabaseError
+from django.db import transaction as db_transaction
 
 from payments_pages import recording, verification
 from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
@@ -19,9 +20,11 @@ from payments_pages.exceptions import (
 )
 from payments_pages.fulfilment import (
     await_delivery,
-    claim as claim_delivery,
     deliver,
     outcome_of,
+)
+from payments_pages.fulfilment import (
+    claim as claim_delivery,
 )
 from payments_pages.mirror import find_transaction
 from payments_pages.models import Fulfilment, Transaction, Verification, primary_alias
@@ -90,9 +93,7 @@ def confirm_payment(
             raise
         # Unknown, not failed: whatever was committed is found by the next caller or the sweep.
         logger.warning("confirmation.database_busy", extra={"error": type(error).__name__})
-        return Confirmation(
-            outcome=Outcome.UNAVAILABLE, reference=reference, retry_after=COME_BACK
-        )
+        return Confirmation(outcome=Outcome.UNAVAILABLE, reference=reference, retry_after=COME_BACK)
 
 
 def confirm_payment_on_commit(reference: str, *, door: Door = Door.CONFIRM) -> None:

@@ -10,7 +10,8 @@ import random
 import time
 import traceback
 
-from django.db import DatabaseError, transaction as db_transaction
+from django.db import DatabaseError
+from django.db import transaction as db_transaction
 from django.db.models import F, Q
 
 from payments_pages.choices import Door, EventKind, FulfilmentState, Outcome, Reason, Verdict
@@ -19,6 +20,7 @@ from payments_pages.databases import UtcNow, from_now
 from payments_pages.exceptions import PermanentFulfilmentError
 from payments_pages.handlers import load_handler
 from payments_pages.models import Event, Fulfilment, Transaction, primary_alias
+from payments_pages.models.fulfilments import FulfilmentQuerySet
 from payments_pages.policy import POLICY_REASONS, Decision
 from payments_pages.redaction import redact
 from payments_pages.signals import fulfilment_delivered, fulfilment_failed, fulfilment_held
@@ -228,7 +230,7 @@ def _after_the_fence(fulfilment: Fulfilment, text: str) -> Outcome:
     return outcome_of(current)
 
 
-def _mine(fulfilment: Fulfilment):  # type: ignore[no-untyped-def] - a private queryset type
+def _mine(fulfilment: Fulfilment) -> FulfilmentQuerySet:
     return Fulfilment.objects.primary().filter(
         pk=fulfilment.pk, attempts=fulfilment.attempts, state=FulfilmentState.DELIVERING
     )

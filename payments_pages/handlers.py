@@ -1,6 +1,7 @@
 """Find and call the merchant's function."""
 
 from collections.abc import Callable
+from typing import cast
 
 from django.utils.module_loading import import_string
 
@@ -22,4 +23,4 @@ def load_handler() -> Handler:
         raise ConfigurationError(f"HANDLER {path!r} cannot be imported: {error}") from error
     if not callable(handler):
         raise ConfigurationError(f"HANDLER {path!r} is not callable.")
-    return handler  # type: ignore[no-any-return] - import_string cannot know the type
+    return cast("Handler", handler)

@@ -215,9 +215,7 @@ def _save_new(page: PaymentPage) -> None:
         page.save()
     except IntegrityError as error:
         if PaymentPage.objects.primary().filter(slug_key=page.slug_key).exists():
-            raise PageError(
-                _("You already have a page with this slug."), field="slug"
-            ) from error
+            raise PageError(_("You already have a page with this slug."), field="slug") from error
         raise
 
 

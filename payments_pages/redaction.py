@@ -13,7 +13,7 @@ _CONTROL = re.compile(
     "[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 _SECRETS = re.compile(
-    r"[sp]k_[\w-]+"  # secret and public keys
+    r"[sp]k_(?:test|live)_[\w-]+|\b[sp]k_[\w-]+"  # secret and public keys
     r"|\bbearer\s+\S+"
     r"|AUTH_\w+"  # reusable card codes
     r"|(?<!\d)\d(?:[ -]?\d){12,18}(?!\d)",  # card numbers

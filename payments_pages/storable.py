@@ -32,7 +32,7 @@ REMOVED: Final = "[removed]"
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 # In text that is not JSON: the key, whatever quotes and signs follow, and the value.
 _CODE_IN_TEXT = re.compile(
-    r"(authorization[_-]?code)([\"'\\\s:=]*)[^\"'\\\s,;&})\]]*", re.IGNORECASE
+    r"(authorization[_-]?code[\"'\\\s:=]+)(?!\[removed\])[^\"'\\\s,;&})\]]+", re.IGNORECASE
 )
 
 
@@ -71,8 +71,9 @@ def _walk(value: Any, codes: tuple[str, ...]) -> Any:
         if isinstance(source, Mapping):
             branch: dict[str, Any] = {}
             for key, item in source.items():
-                name = scrub(clean_text(str(key)), codes)[:MAX_KEY]
+                name = clean_text(str(key))
                 if not _names_code(name):
+                    name = scrub(name, codes)[:MAX_KEY]
                     branch[name] = None
                     stack.append((item, branch, name))
             target[place] = branch
@@ -153,7 +154,7 @@ def scrub(text: str, codes: tuple[str, ...]) -> str:
         if inner is not None:
             # Only a text that holds a code is rewritten: all others are kept letter for letter.
             return json_text(_walk(inner, codes)) if _holds_code(inner) else text
-    return _CODE_IN_TEXT.sub(rf"\1\2{REMOVED}", text)
+    return _CODE_IN_TEXT.sub(rf"\1{REMOVED}", text)
 
 
 def _decoded(text: str) -> Any:

@@ -63,8 +63,10 @@ def sync_pages(
             # Another sync, or staff, made one of these rows meanwhile: now it is found.
             _mirror(resources, report, dry_run=dry_run)
         progress(report.seen)
-    gone = PaymentPage.objects.primary().confirmed().filter(
-        missing_since__isnull=True, synced_at__lt=started
+    gone = (
+        PaymentPage.objects.primary()
+        .confirmed()
+        .filter(missing_since__isnull=True, synced_at__lt=started)
     )
     unfinished = PaymentPage.objects.primary().filter(remote_id__isnull=True)
     if dry_run:

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from django.db import IntegrityError
 from django.db.models import F, Q
+from django.db.models.expressions import CombinedExpression
 from django.utils import timezone
 
 from payments_pages.choices import Door, VerificationState
@@ -184,7 +185,7 @@ def _conclude(held: Claim, **changes: object) -> bool:
     )
 
 
-def _lease_end() -> object:
+def _lease_end() -> CombinedExpression:
     return from_now(conf.deadline + LEASE_MARGIN)
 
 

@@ -64,7 +64,7 @@ def door(view: View) -> View:
         response.headers.setdefault("Content-Security-Policy", _POLICY)
         return response
 
-    return csrf_exempt(transaction.non_atomic_requests(login_not_required(guarded)))  # type: ignore[no-any-return] - Django's decorators return Any
+    return csrf_exempt(transaction.non_atomic_requests(login_not_required(guarded)))
 
 
 @door
@@ -119,9 +119,7 @@ def _reference(request: HttpRequest) -> str:
     one, different ones are nobody's (case C40).
     """
     values = {
-        value.strip(" ")
-        for name in conf.reference_params
-        for value in request.GET.getlist(name)
+        value.strip(" ") for name in conf.reference_params for value in request.GET.getlist(name)
     }
     if len(values) != 1:
         raise InvalidReference("The address must carry exactly one reference.")

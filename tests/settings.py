@@ -68,10 +68,13 @@ elif DATABASES["default"]["ENGINE"].endswith("mysql"):
     DATABASES["default"]["OPTIONS"] = {"charset": "utf8mb4"}
     DATABASES["default"]["TEST"] = {"CHARSET": "utf8mb4"}
 
+# The suite's key is a test key, and DEBUG is off in tests.
+SILENCED_SYSTEM_CHECKS = ["payments_pages.W002"]
+
 PAYMENTS_PAGES = {
     "SECRET_KEY": "sk_test_suite",
     "BASE_URL": "http://127.0.0.1:9/api",
     "PAY_URL": "http://127.0.0.1:9/pay",
-    "SITE_URL": "http://testserver",
+    "SITE_URL": "https://testserver",
     "HANDLER": "tests.goods.handlers.deliver",
 }

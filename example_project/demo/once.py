@@ -26,7 +26,7 @@ __all__ = ["StoryError", "run_once"]
 
 BROWSERS = 20
 COMMANDS = 4
-SLOWNESS = 2.0
+SLOWNESS = 1.0
 """Seconds the sandbox takes over its answer, so that all who ask really meet."""
 
 SLUG = "one-purchase"
@@ -125,7 +125,10 @@ class _Story:
             environment=self.environment,
         )
         calls = self._verify_calls(reference)
-        self._note(f"Confirmed {answers.total} times at once: {BROWSERS} callbacks, ")
+        self._note(
+            f"Confirmed {answers.total} times at once: {BROWSERS} by the page's callback, "
+            f"{COMMANDS} by payments_pages_confirm in processes of their own."
+        )
         self.say(f"   callbacks by status code: {_counted(answers.statuses)}")
         self.say(f"   commands by exit code: {_counted(answers.exits)}")
         self.say(f"   verify calls at the sandbox: {calls}")

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 
 import requests
 
-from example_project.demo.parts import MANAGE
+from example_project.demo import starter
+from example_project.demo.parts import ROOT
+from example_project.demo.starter import READY
 
 __all__ = ["Answers", "confirm_at_once"]
 
@@ -40,28 +42,16 @@ def confirm_at_once(
 ) -> Answers:
     """Open the callback in `browsers` threads and run the command in `commands` processes.
 
-    The processes start first, for they take longest to get going; every thread then leaves from
-    the same line. Returns when all have answered.
+    All get ready first and leave from the same line. Returns when all have answered.
     """
     answers = Answers()
     lock = threading.Lock()
-    line = threading.Barrier(browsers)
-    processes = [
-        subprocess.Popen(
-            [sys.executable, MANAGE, "payments_pages_confirm", reference],
-            env={**environment},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for _ in range(commands)
-    ]
+    line = threading.Barrier(browsers + commands)
 
     def browse() -> None:
-        line.wait()
         with requests.Session() as session:
             session.trust_env = False
+            line.wait()
             try:
                 answer = session.get(callback, allow_redirects=False, timeout=_TIMEOUT)
             except requests.RequestException as error:
@@ -71,13 +61,31 @@ def confirm_at_once(
         with lock:
             answers.statuses[answer.status_code] += 1
 
-    _run_all([browse] * browsers)
-    for process in processes:
-        output, _ = process.communicate(timeout=_TIMEOUT)
-        answers.exits[process.returncode] += 1
-        if process.returncode:
-            answers.troubles.append(f"payments_pages_confirm: {output.strip()[-500:]}")
+    def command() -> None:
+        with _start(reference, environment) as process:
+            ready = process.stdout is not None and process.stdout.readline().strip() == READY
+            line.wait()
+            output, _ = process.communicate("go\n", timeout=_TIMEOUT)
+        with lock:
+            answers.exits[process.returncode] += 1
+            # 1 is an answer too: "not delivered as far as I can see", with its reason.
+            if not ready or process.returncode not in {0, 1} or "Traceback" in output:
+                answers.troubles.append(f"payments_pages_confirm: {output.strip()[-500:]}")
+
+    _run_all([browse] * browsers + [command] * commands)
     return answers
+
+
+def _start(reference: str, environment: Mapping[str, str]) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", starter.__name__, "payments_pages_confirm", reference],
+        cwd=ROOT,
+        env={**environment},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
 def _run_all(work: list[Callable[[], None]]) -> None:

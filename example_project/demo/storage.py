@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -76,7 +77,8 @@ class Storage:
         files = [self.sandbox_state]
         if connection.vendor == "sqlite":
             connections.close_all()
-            files += [Path(f"{self.database}{suffix}") for suffix in ("", "-wal", "-shm")]
+            name = connection.settings_dict["NAME"]
+            files += [Path(f"{name}{suffix}") for suffix in ("", "-wal", "-shm")]
         self._set_aside(*files)
         call_command("migrate", verbosity=0, interactive=False)
         if connection.vendor != "sqlite":
@@ -104,4 +106,4 @@ class Storage:
         aside = self.directory / f"set-aside-{time.strftime('%Y%m%d-%H%M%S')}"
         aside.mkdir(exist_ok=True)
         for file in present:
-            file.rename(aside / file.name)
+            shutil.move(file, aside / file.name)

@@ -32,7 +32,6 @@ class LicenceAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic for m
     list_display = ("code", "offer", "reference", "email", "created_at")
     list_select_related = ("offer__page", "fulfilment__transaction")
     search_fields = ("code", "email", "fulfilment__transaction__reference")
-    date_hierarchy = "created_at"
 
     @admin.display(description=_("reference"))
     def reference(self, licence: Licence) -> str:

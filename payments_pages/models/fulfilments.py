@@ -10,7 +10,7 @@ from payments_pages.choices import FulfilmentState, Reason
 from payments_pages.models.querysets import DueQuerySet
 from payments_pages.models.transactions import Transaction
 
-__all__ = ["Fulfilment"]
+__all__ = ["Fulfilment", "FulfilmentQuerySet"]
 
 
 class FulfilmentQuerySet(DueQuerySet["Fulfilment"]):

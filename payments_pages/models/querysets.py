@@ -9,7 +9,7 @@ from payments_pages.databases import UtcNow
 
 __all__ = ["DueQuerySet", "PrimaryQuerySet", "primary_alias"]
 
-Row = TypeVar("Row", bound=Model, covariant=True)
+Row_co = TypeVar("Row_co", bound=Model, covariant=True)
 
 
 def primary_alias(model: type[Model]) -> str:
@@ -17,7 +17,7 @@ def primary_alias(model: type[Model]) -> str:
     return router.db_for_write(model)
 
 
-class PrimaryQuerySet(models.QuerySet[Row]):
+class PrimaryQuerySet(models.QuerySet[Row_co]):
     """Read from where we write: a replica may not have the row yet."""
 
     def primary(self) -> Self:
@@ -25,7 +25,7 @@ class PrimaryQuerySet(models.QuerySet[Row]):
         return self.using(primary_alias(self.model))
 
 
-class DueQuerySet(PrimaryQuerySet[Row]):
+class DueQuerySet(PrimaryQuerySet[Row_co]):
     """Find rows whose time has come, by the database's clock.
 
     `next_at` is the one time a row waits for: the next try or, while somebody works on it, the

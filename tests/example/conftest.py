@@ -1,10 +1,9 @@
-from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.test import Client
-from pytest_django.fixtures import SettingsWrapper
 
 from payments_pages.choices import Door
 from payments_pages.confirmation import Confirmation, confirm_payment
@@ -43,19 +42,12 @@ class Shop:
 
 
 @pytest.fixture
-def shop(transactional_db: None, settings: SettingsWrapper) -> Iterator[Shop]:
+def shop(transactional_db: None, sandbox: Sandbox, configure: Any, settings: Any) -> Shop:
     settings.ROOT_URLCONF = "example_project.urls"
     settings.LOGIN_URL = "sign-in"
     settings.LOGOUT_REDIRECT_URL = "storefront"
-    with Sandbox(currency="ILS") as sandbox:
-        settings.PAYMENTS_PAGES = {
-            "SECRET_KEY": sandbox.secret_key,
-            "BASE_URL": sandbox.base_url,
-            "PAY_URL": sandbox.pay_url,
-            "SITE_URL": "http://testserver",
-            "HANDLER": "example_project.shop.handlers.deliver",
-        }
-        yield Shop(sandbox)
+    configure(HANDLER="example_project.shop.handlers.deliver")
+    return Shop(sandbox)
 
 
 def make_user(email: str = "", *, staff: bool = False) -> User:

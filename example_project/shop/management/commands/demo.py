@@ -1,13 +1,16 @@
 """Run the demo: `manage.py demo`, or `make demo`, which sets everything up before it."""
 
 import os
+import re
 import sys
 import tempfile
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError
 
 from example_project.demo.addresses import (
     SANDBOX_PORT,
@@ -70,22 +73,21 @@ class Command(BaseCommand):
                     self._stay(addresses, fresh=options["fresh"])
         except (PortTakenError, BusyError, UnpairedError, PartDiedError, StoryError) as error:
             raise CommandError(str(error)) from error
+        except OperationalError as error:
+            raise CommandError(f"The database cannot be used: {error}".strip()) from error
         except KeyboardInterrupt:
             self.stdout.write("\nStopped.")
 
     def _stay(self, addresses: Addresses, *, fresh: bool) -> None:
-        # Pages remember the address payers come back to: another port is another memory.
-        default = addresses.site_port == SITE_PORT
-        var = ROOT / "var"
-        storage = Storage(var if default else var / f"port-{addresses.site_port}")
-        environment = addresses.environment(_database_url() or sqlite_url(storage.database))
+        storage = Storage(_directory(addresses, _chosen_database()))
+        environment = addresses.environment(_chosen_database() or sqlite_url(storage.database))
         _begin_with(environment)
         run(addresses, storage, environment, self.stdout.write, fresh=fresh)
 
     def _once(self, addresses: Addresses) -> None:
         if not is_current({"DEMO_ONCE": "yes"}):
             addresses = Addresses(site_port=free_port(), sandbox_port=free_port())
-            environment = addresses.environment(_database_url()) | {
+            environment = addresses.environment(_chosen_database()) | {
                 "DEMO_ONCE": "yes",
                 "DEMO_PORT": str(addresses.site_port),
                 "DEMO_SANDBOX_PORT": str(addresses.sandbox_port),
@@ -95,9 +97,26 @@ class Command(BaseCommand):
             run_once(addresses, Storage(Path(directory)), self.stdout.write)
 
 
-def _database_url() -> str:
-    """Return the database address somebody chose, by variable or `.env`; "" for SQLite."""
-    return os.environ.get("DATABASE_URL", "")
+def _chosen_database() -> str:
+    """Return the address of a database server somebody chose, by variable or `.env`, or ""."""
+    url = os.environ.get("DATABASE_URL", "")
+    return "" if url.startswith("sqlite:") else url
+
+
+def _directory(addresses: Addresses, server: str) -> Path:
+    """Return where the demo keeps its files: a directory for each port and database server.
+
+    Pages remember the address payers come back to, and the sandbox's memory belongs to one
+    database: another port or server is another pair.
+    """
+    directory = ROOT / "var"
+    if server:
+        parts = urlsplit(server)
+        name = f"{parts.scheme}-{parts.hostname}-{parts.port or ''}{parts.path}"
+        directory /= re.sub(r"[^A-Za-z0-9.]+", "-", name)
+    if addresses.site_port != SITE_PORT:
+        directory /= f"port-{addresses.site_port}"
+    return directory
 
 
 def _begin_with(environment: dict[str, str]) -> None:

@@ -1,0 +1,90 @@
+"""Ask and deliver what is due: run it every minute, or with --watch."""
+
+import signal
+import time
+from argparse import ArgumentParser
+from types import FrameType
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from payments_pages.management.progress import Progress
+from payments_pages.sweeping import SweepReport, sweep_due
+
+__all__ = ["Command"]
+
+
+class Command(BaseCommand):
+    """Take all that is due through the path, once or until stopped."""
+
+    help = (
+        "Ask the service about waiting references and make the deliveries that are due. "
+        "Run it every minute by cron, or with --watch as a service. Any number may run at once. "
+        "Exit code 1: some rows raised an error; they stay due."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Add --watch and its pace."""
+        parser.add_argument("--watch", action="store_true", help="go on until stopped")
+        parser.add_argument(
+            "--interval", type=float, default=10, help="seconds between two sweeps of --watch"
+        )
+        parser.add_argument("--batch", type=int, default=100, help="rows read at a time")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Sweep; with --watch, end after the row in hand when told to stop."""
+        if options["batch"] < 1 or options["interval"] <= 0:
+            raise CommandError("--batch and --interval must be above zero.")
+        if not options["watch"]:
+            report = self._sweep(options["batch"], _Stop())
+            if report.errors:
+                raise CommandError(f"{report.errors} rows raised an error; see the log.")
+            return
+        stop = _Stop()
+        stop.on_signals()
+        while not stop.asked:
+            self._sweep(options["batch"], stop, quiet=True)
+            stop.sleep(options["interval"])
+        self.stdout.write("Stopped.")
+
+    def _sweep(self, batch: int, stop: "_Stop", *, quiet: bool = False) -> SweepReport:
+        line = Progress(self.stdout)
+        report = sweep_due(
+            batch=batch,
+            progress=lambda report: line.show(f"{report.taken} taken …"),
+            stop=lambda: stop.asked,
+        )
+        line.clear()
+        if report.taken or report.purged or not quiet:
+            self.stdout.write(_summary(report))
+        return report
+
+
+def _summary(report: SweepReport) -> str:
+    parts = [f"{count} {outcome}" for outcome, count in sorted(report.outcomes.items())]
+    if report.errors:
+        parts.append(f"{report.errors} errors")
+    if report.purged:
+        parts.append(f"{report.purged} unknown forgotten")
+    return f"Swept {report.taken}" + (f": {', '.join(parts)}." if parts else ".")
+
+
+class _Stop:
+    """Remember that somebody asked to stop. A plain flag: a handler must not take a lock."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def on_signals(self) -> None:
+        """Listen to SIGTERM and SIGINT."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._ask)
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep, and wake soon after being asked to stop."""
+        until = time.monotonic() + seconds
+        while not self.asked and (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, 0.2))
+
+    def _ask(self, _number: int, _frame: FrameType | None) -> None:
+        self.asked = True

@@ -1,0 +1,50 @@
+"""Mirror the service's pages."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from payments_pages.conf import conf
+from payments_pages.exceptions import ServiceError
+from payments_pages.management.progress import Progress
+from payments_pages.money import format_amount
+from payments_pages.sync import pages_of_equal_price, sync_pages
+
+__all__ = ["Command"]
+
+
+class Command(BaseCommand):
+    """Make the mirror of the pages show what the service has."""
+
+    help = "Mirror the service's pages. Nothing is deleted or deactivated, here or there."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Add --dry-run."""
+        parser.add_argument("--dry-run", action="store_true", help="count, but write nothing")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Sync; print one summary line, and what staff should look at."""
+        line = Progress(self.stdout)
+        try:
+            report = sync_pages(
+                dry_run=options["dry_run"], progress=lambda seen: line.show(f"{seen} pages …")
+            )
+        except ServiceError as error:
+            line.clear()
+            raise CommandError(
+                f"The listing broke off: {error} What was read until then is mirrored."
+            ) from error
+        line.clear()
+        would = "Would have synced" if options["dry_run"] else "Synced"
+        self.stdout.write(
+            f"{would} {report.seen} pages: {report.added} added, {report.changed} changed, "
+            f"{report.unchanged} unchanged, {report.missing} newly missing."
+        )
+        for slug in report.unfinished:
+            self.stderr.write(
+                f"Not confirmed by the service: {slug}. Create it again, or ignore it."
+            )
+        for currency, amount, pages in pages_of_equal_price():
+            price = format_amount(amount, currency, conf.exponents)
+            self.stderr.write(f"{pages} active pages cost {price}: money cannot tell them apart.")

@@ -1,0 +1,82 @@
+"""Take what is due: references to ask about, deliveries to make, leases that ran out.
+
+The sweep is the guarantee; every other door is only speed. Any number may run at once.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from django.db import close_old_connections
+
+from payments_pages.choices import Door, Outcome
+from payments_pages.confirmation import confirm_payment
+from payments_pages.exceptions import ConfigurationError
+from payments_pages.models import Fulfilment, Verification
+from payments_pages.verification import purge_unknown
+
+__all__ = ["SweepReport", "sweep_due"]
+
+logger = logging.getLogger("payments_pages.sweeping")
+
+
+@dataclass(slots=True)
+class SweepReport:
+    """Count what a sweep did: references by outcome, errors, purged unknown references."""
+
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    errors: int = 0
+    purged: int = 0
+
+    @property
+    def taken(self) -> int:
+        """Return how many references were taken through the path."""
+        return self.outcomes.total() + self.errors
+
+
+def sweep_due(
+    *,
+    batch: int = 100,
+    progress: Callable[[SweepReport], None] = lambda report: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> SweepReport:
+    """Take every due reference through the path once, the oldest first; return the counts.
+
+    Rows that come due meanwhile are taken too. One row's error is logged and counted and stops
+    nothing; it comes again by its own schedule. `stop` is asked before each row.
+    """
+    report = SweepReport()
+    for reference, asking in _due(batch):
+        if stop():
+            break
+        close_old_connections()
+        try:
+            found = confirm_payment(reference, door=Door.SWEEP, refresh=asking)
+        except ConfigurationError:
+            raise
+        except Exception as error:  # noqa: BLE001 - one row must not stop the others
+            report.errors += 1
+            logger.error("sweep.row_failed", extra={"error": type(error).__name__})  # noqa: TRY400 - a traceback may quote a payer
+        else:
+            report.outcomes[found.outcome] += 1
+        progress(report)
+    report.purged = purge_unknown()
+    return report
+
+
+def _due(batch: int) -> Iterator[tuple[str, bool]]:
+    """Yield (reference, "the service must be asked") of all that is due, each row once."""
+    seen: set[tuple[str, bool]] = set()
+    while True:
+        fresh = [row for row in _next(batch + len(seen)) if row not in seen]
+        if not fresh:
+            return
+        seen.update(fresh)
+        yield from fresh
+
+
+def _next(limit: int) -> list[tuple[str, bool]]:
+    asks = Verification.objects.primary().due().values_list("reference", flat=True)
+    deliveries = Fulfilment.objects.primary().due().values_list("transaction__reference", flat=True)
+    return [(text, True) for text in asks[:limit]] + [(text, False) for text in deliveries[:limit]]
