@@ -26,11 +26,11 @@ help: ## list these targets
 
 .PHONY: demo
 demo: $(VENV)/.example$(KIND) ## run the shop and a sandbox here; ARGS=--once buys once by itself and checks, ARGS=--help lists more
-	"$(VENV)/bin/python" manage.py demo $(ARGS)
+	exec "$(VENV)/bin/python" manage.py demo $(ARGS)
 
 .PHONY: test
 test: $(VENV)/.test$(KIND) ## run the tests, on SQLite or on DATABASE_URL; ARGS goes to pytest
-	"$(VENV)/bin/python" -m pytest $(ARGS)
+	exec "$(VENV)/bin/python" -m pytest $(ARGS)
 
 .PHONY: check
 check: $(VENV)/.dev$(KIND) ## format, lint, types, migrations, layers, translations

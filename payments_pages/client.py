@@ -13,6 +13,7 @@ the request out all the same.
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+from payments_pages.addresses import Target
 from payments_pages.arguments import Moment, iso_text, minor_units, page_key, positive
 from payments_pages.envelope import open_envelope
 from payments_pages.exceptions import (
@@ -234,15 +235,7 @@ class Client:
         if self._before_call is not None:
             self._before_call(operation)
         try:
-            answer = self._transport.exchange(
-                method, target, json_body=json_body, size_limit=size_limit
-            )
-            envelope = open_envelope(
-                answer,
-                unknown_statuses=self._unknown_statuses,
-                clean=self._transport.redacted,
-            )
-            return read(envelope)
+            return read(self._envelope(method, target, json_body, size_limit))
         except ServiceError as error:
             if method != "GET" and _may_be_done(error):
                 error.maybe_done = True
@@ -250,6 +243,16 @@ class Client:
             # header and the payer's data. The message says enough.
             failure = error.with_traceback(None)
         raise failure
+
+    def _envelope(
+        self, method: str, target: Target, json_body: Mapping[str, Any] | None, size_limit: int
+    ) -> dict[str, Any]:
+        answer = self._transport.exchange(
+            method, target, json_body=json_body, size_limit=size_limit
+        )
+        return open_envelope(
+            answer, unknown_statuses=self._unknown_statuses, clean=self._transport.redacted
+        )
 
 
 def _may_be_done(error: ServiceError) -> bool:

@@ -137,8 +137,8 @@ class _Run:
 
 def _confirm(run: _Run) -> Confirmation:
     row = verification.find(run.key)
+    transaction = existing = None
     if row is None:
-        transaction = None
         row, held = verification.receive(
             run.reference, run.key, door=run.door, page_claim=run.page_token, vouched=run.vouched
         )
@@ -146,10 +146,12 @@ def _confirm(run: _Run) -> Confirmation:
         _compare(row, run.reference)
         transaction = find_transaction(run.key)
         held = None if _settled(run, row, transaction) else _claim(run, row)
+        # Once more, under the claim: who held it before may have written since.
+        existing = find_transaction(run.key) if held is not None else None
     if run.page_token is not None:
         verification.claim_page(row, run.page_token)
     if held is not None:
-        return _ask(run, row, held, transaction)
+        return _ask(run, row, held, existing)
     if row.state != VerificationState.SETTLED:
         row = verification.await_rival(run.key) or row
         transaction = find_transaction(run.key)
@@ -176,7 +178,7 @@ def _ask(
     try:
         resource = get_client().verify_transaction(run.reference)
     except ServiceError as error:
-        return _unanswered(run, row, held, error)
+        return _unanswered(run, row, held, error, existing)
     recorded = recording.record(
         held,
         resource,
@@ -192,14 +194,19 @@ def _ask(
 
 
 def _unanswered(
-    run: _Run, row: Verification, held: verification.Claim, error: ServiceError
+    run: _Run,
+    row: Verification,
+    held: verification.Claim,
+    error: ServiceError,
+    existing: Transaction | None,
 ) -> Confirmation:
     """Note that no usable answer came; what is known already is still the answer."""
-    verification.fail(held, error)
+    verification.fail(held, error, known=existing is not None)
     level = logging.CRITICAL if isinstance(error, AuthenticationFailed) else logging.WARNING
     logger.log(
         level,
-        "confirmation.unanswered: %s",
+        "confirmation.unanswered: %s: %s",
+        run.reference,
         error,
         extra={"error": type(error).__name__, "status": error.status, "door": str(run.door)},
     )
@@ -217,7 +224,7 @@ def _unanswered(
 
 def _answer(run: _Run, row: Verification, transaction: Transaction | None) -> Confirmation:
     """Answer from the database, after delivering what is open and nobody holds."""
-    if transaction is not None and run.page_token is not None and row.page_claim is not None:
+    if transaction is not None:
         recording.reconsider(transaction, page_claim=row.page_claim, door=run.door)
     fulfilment: Fulfilment | None = getattr(transaction, "fulfilment", None)
     if transaction is None or fulfilment is None:

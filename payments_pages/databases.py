@@ -3,21 +3,39 @@
 import datetime as dt
 import hashlib
 import sqlite3
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connections
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 from django.db.models.sql.compiler import SQLCompiler
+from django.db.transaction import non_atomic_requests
 
 from payments_pages.exceptions import OpenTransactionError
 
-__all__ = ["UtcNow", "from_now", "is_transient", "refuse_open_transaction", "text_key"]
+__all__ = [
+    "UtcNow",
+    "from_now",
+    "is_transient",
+    "outside_transactions",
+    "refuse_open_transaction",
+    "text_key",
+]
 
-# Deadlock, lock wait, snapshot isolation, and the connection's own ends (MariaDB, MySQL).
-_TRANSIENT_NUMBERS = frozenset({1020, 1205, 1213, 2002, 2003, 2006, 2013, 2055, 4031})
-# Serialization failure, deadlock, lock not available, shutdowns; class 08 is the connection.
-_TRANSIENT_SQLSTATES = frozenset({"40001", "40P01", "55P03", "57P01", "57P02", "57P03", "53300"})
+View = TypeVar("View", bound=Callable[..., Any])
+
+# Deadlock, lock wait, snapshot isolation, a statement's time, and the connection's own ends
+# (MariaDB, MySQL).
+_TRANSIENT_NUMBERS = frozenset(
+    {1020, 1040, 1053, 1205, 1213, 1927, 1969, 2002, 2003, 2006, 2013, 2055, 3024, 4031}
+)
+# Serialization failure, deadlock, lock not available, a statement's time, shutdowns, too many
+# connections; class 08 is the connection (PostgreSQL).
+_TRANSIENT_SQLSTATES = frozenset(
+    {"40001", "40P01", "55P03", "57014", "57P01", "57P02", "57P03", "57P05", "53300"}
+)
+_TRANSIENT_SQLITE = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
 class UtcNow(Now):
@@ -52,21 +70,33 @@ def text_key(*parts: str) -> str:
 
 def is_transient(error: BaseException) -> bool:
     """Tell whether a database error means "unknown: look again later" rather than a fault."""
-    if isinstance(error, InterfaceError):
-        return True
-    if not isinstance(error, DatabaseError):
+    if not isinstance(error, DatabaseError | InterfaceError):
         return False
     cause = error.__cause__ or error
+    if isinstance(cause, sqlite3.Error):
+        # The class alone says nothing: "no such table" has the same one. The low byte of the
+        # code is the kind; errors of the module itself have no code.
+        return getattr(cause, "sqlite_errorcode", 0) & 0xFF in _TRANSIENT_SQLITE
+    if isinstance(error, InterfaceError):
+        return True
     state = getattr(cause, "sqlstate", None)
     if isinstance(state, str):
         return state in _TRANSIENT_SQLSTATES or state.startswith("08")
     if cause.args and isinstance(cause.args[0], int):
         return cause.args[0] in _TRANSIENT_NUMBERS
-    if isinstance(cause, sqlite3.Error):
-        # SQLite says so in words only, and uses the same class for "no such table".
-        return "locked" in str(cause) or "busy" in str(cause)
     # psycopg gives no state when the line to the server is cut.
     return isinstance(error, OperationalError)
+
+
+def outside_transactions(view: View) -> View:
+    """Exempt a view from `ATOMIC_REQUESTS` on every database.
+
+    The path opens its own short transactions, and must not call the service inside one of the
+    request's (cases C20, C22).
+    """
+    for alias in connections:
+        view = non_atomic_requests(using=alias)(view)
+    return view
 
 
 def refuse_open_transaction(doing: str) -> None:

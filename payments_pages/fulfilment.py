@@ -31,6 +31,8 @@ logger = logging.getLogger("payments_pages.fulfilment")
 
 LONGEST_BACKOFF = 3600.0
 RIVAL_PATIENCE = 2.0
+EARLY_ATTEMPTS = 4
+"""Attempts that a door may make before the backoff allows the next one."""
 
 _OUTCOMES = {
     FulfilmentState.PENDING: Outcome.DELIVERING,
@@ -40,6 +42,11 @@ _OUTCOMES = {
     FulfilmentState.HELD: Outcome.HELD,
     FulfilmentState.REJECTED: Outcome.REJECTED,
 }
+
+
+_UNFINISHED = frozenset(
+    {FulfilmentState.PENDING, FulfilmentState.FAILED, FulfilmentState.DELIVERING}
+)
 
 
 def outcome_of(fulfilment: Fulfilment) -> Outcome:
@@ -72,8 +79,9 @@ def open_fulfilment(transaction: Transaction, decision: Decision) -> Fulfilment 
 def revise(fulfilment: Fulfilment, decision: Decision) -> bool:
     """Let new facts change a hold that the policy made, or stop what is not delivered yet.
 
-    Never touch what is delivered, being delivered, or decided by staff. Compare-and-set on the
-    state and reason that the decision was made against; False when they have moved on.
+    Never touch what is delivered, being delivered, or decided by staff; a delivery whose lease
+    has ended is not being delivered (case C14: reversed before it was given). Compare-and-set on the
+    state, reason and attempt that the decision was made against; False when they have moved on.
     """
     accepted = decision.verdict is Verdict.ACCEPT
     if not _may_revise(fulfilment, decision):
@@ -83,9 +91,17 @@ def revise(fulfilment: Fulfilment, decision: Decision) -> bool:
         if accepted
         else (FulfilmentState.HELD, decision.reason)
     )
+    unmoved = Q(
+        pk=fulfilment.pk,
+        state=fulfilment.state,
+        reason=fulfilment.reason,
+        attempts=fulfilment.attempts,
+    )
+    if fulfilment.state == FulfilmentState.DELIVERING:
+        unmoved &= Q(next_at__lte=UtcNow())
     changed = (
         Fulfilment.objects.primary()
-        .filter(pk=fulfilment.pk, state=fulfilment.state, reason=fulfilment.reason)
+        .filter(unmoved)
         .update(
             state=state,
             reason=reason,
@@ -103,21 +119,23 @@ def _may_revise(fulfilment: Fulfilment, decision: Decision) -> bool:
         return False
     if fulfilment.state == FulfilmentState.HELD:
         return fulfilment.reason in POLICY_REASONS
-    waiting = fulfilment.state in {FulfilmentState.PENDING, FulfilmentState.FAILED}
-    return waiting and decision.verdict is not Verdict.ACCEPT
+    return fulfilment.state in _UNFINISHED and decision.verdict is not Verdict.ACCEPT
 
 
 def claim(fulfilment: Fulfilment) -> bool:
     """Take the exclusive, expiring right to run the handler; False when somebody else has it.
 
-    A failed delivery is tried at once when a door comes back for it (case C12); the sweep comes
-    when it is due. `attempts` in the condition lets one of many rivals win each round.
+    A failed delivery is tried at once when a door comes back for it (case C12), the first few
+    times; after that only when it is due, so that a payer who reloads cannot spend all attempts
+    in a minute. `attempts` in the condition lets one of many rivals win each round.
     """
+    soon = Q(attempts__lt=EARLY_ATTEMPTS) | Q(next_at__lte=UtcNow())
     won = (
         Fulfilment.objects.primary()
         .filter(pk=fulfilment.pk, attempts=fulfilment.attempts)
         .filter(
-            Q(state__in=[FulfilmentState.PENDING, FulfilmentState.FAILED])
+            Q(state=FulfilmentState.PENDING)
+            | Q(soon, state=FulfilmentState.FAILED)
             | Q(state=FulfilmentState.DELIVERING, next_at__lte=UtcNow())
         )
         .update(
@@ -153,13 +171,13 @@ def deliver(fulfilment: Fulfilment, *, door: Door) -> Outcome:
     raised: rolled back, recorded, and due again after a backoff that doubles to an hour.
     """
     try:
-        done = _run(fulfilment, door)
+        outcome = Outcome.DELIVERED if _run(fulfilment, door) else Outcome.DELIVERING
     except Exception as error:  # noqa: BLE001 - the merchant's code may raise anything
-        return _record_failure(fulfilment, error, door)
-    if not done:
-        return Outcome.DELIVERING
-    fulfilment_delivered.send_robust(sender=Fulfilment, fulfilment=fulfilment)
-    return Outcome.DELIVERED
+        fulfilment.state = FulfilmentState.DELIVERING
+        outcome = _record_failure(fulfilment, error, door)
+    if outcome is Outcome.DELIVERED:
+        fulfilment_delivered.send_robust(sender=Fulfilment, fulfilment=fulfilment)
+    return outcome
 
 
 def _run(fulfilment: Fulfilment, door: Door) -> bool:
@@ -207,7 +225,8 @@ def _record_failure(fulfilment: Fulfilment, error: Exception, door: Door) -> Out
     fulfilment.state, fulfilment.reason, fulfilment.last_error = state, reason, text
     trace = _clean(fulfilment, "".join(traceback.format_exception(error)), limit=5000)
     logger.error(
-        "fulfilment.failed: %s",
+        "fulfilment.failed: %s: %s",
+        fulfilment.transaction.reference,
         trace,
         extra={"attempt": fulfilment.attempts, "state": str(state), "door": str(door)},
     )
@@ -223,10 +242,12 @@ def _after_the_fence(fulfilment: Fulfilment, text: str) -> Outcome:
     of the merchant's, or the connection (case C62). Then the value is given.
     """
     current = Fulfilment.objects.primary().get(pk=fulfilment.pk)
-    logger.warning("fulfilment.error_after_commit_or_fence: %s", text)
+    reference = fulfilment.transaction.reference
     if current.state == FulfilmentState.DELIVERED and current.attempts == fulfilment.attempts:
+        logger.error("fulfilment.error_after_delivery: %s: %s", reference, text)
         fulfilment.state = FulfilmentState.DELIVERED
         return Outcome.DELIVERED
+    logger.warning("fulfilment.fenced_off: %s: %s", reference, text)
     return outcome_of(current)
 
 

@@ -19,6 +19,7 @@ from payments_pages.databases import refuse_open_transaction, text_key
 from payments_pages.exceptions import InvalidResponse, NotFound, PageError, ServiceError
 from payments_pages.models import PaymentPage
 from payments_pages.resources import PageResource
+from payments_pages.storable import INT_MAX
 
 __all__ = [
     "check_slug_text",
@@ -81,6 +82,7 @@ def create_page(
     """
     refuse_open_transaction("create_page() was called")
     name = _check_name(name)
+    _check_amount(amount)
     slug = check_slug_text(slug) if slug.strip() else _make_slug()
     client = get_client()
     page = PaymentPage.objects.primary().filter(slug_key=slug_key(slug)).first()
@@ -130,6 +132,7 @@ def update_page(
         raise PageError(_("This page is not confirmed by the service yet. Sync it first."))
     client = get_client()
     name = _check_name(page.name if name is None else name)
+    _check_amount(amount)
     resource = client.update_page(
         page.remote_id, name=name, amount=amount, description=description, active=active
     )
@@ -226,6 +229,12 @@ def _check_name(name: str) -> str:
     if len(name) > MAX_NAME:
         raise PageError(_("This name is too long."), field="name")
     return name
+
+
+def _check_amount(amount: int | None) -> None:
+    """Raise `PageError` before any call for what is not a positive int of minor units."""
+    if amount is not None and (type(amount) is not int or not 0 < amount <= INT_MAX):
+        raise PageError(_("Enter an amount above zero."), field="amount")
 
 
 def _make_slug() -> str:

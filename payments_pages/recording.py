@@ -18,7 +18,7 @@ from payments_pages.models import Event, ExpectedPayment, Fulfilment, Transactio
 from payments_pages.policy import Decision, Facts, decide
 from payments_pages.resources import TransactionResource, read_metadata
 from payments_pages.signals import fulfilment_held, transaction_changed, transaction_confirmed
-from payments_pages.verification import Claim, settle
+from payments_pages.verification import Claim, claimed_page, settle
 
 __all__ = ["Recorded", "reconsider", "record"]
 
@@ -53,6 +53,9 @@ def record(
         if not settle(held, success=settled):
             return None
         attribution = _attribution(existing, _evidence(resource, key, page_claim))
+        if attribution.by is Attributed.NONE and page_claim is None:
+            # The payer may have come back by a page's callback while we asked.
+            attribution = attribute(_evidence(resource, key, claimed_page(held)), conf.attribution)
         transaction = record_transaction(existing, resource, key=key, attribution=attribution)
         decision = _decide(transaction, attribution)
         fulfilment: Fulfilment | None = getattr(existing, "fulfilment", None)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import IntegrityError
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.expressions import CombinedExpression
 from django.utils import timezone
 
@@ -19,13 +19,14 @@ from payments_pages.choices import Door, VerificationState
 from payments_pages.conf import conf
 from payments_pages.databases import UtcNow, from_now
 from payments_pages.exceptions import NotFound, ServiceError
-from payments_pages.models import Verification
+from payments_pages.models import PaymentPage, Transaction, Verification
 
 __all__ = [
     "Claim",
     "await_rival",
     "claim",
     "claim_page",
+    "claimed_page",
     "fail",
     "find",
     "purge_unknown",
@@ -118,13 +119,16 @@ def claim(row: Verification, *, refresh: bool, vouched: bool) -> Claim | None:
 
 
 def claim_page(row: Verification, token: UUID) -> bool:
-    """Note the page a payer came back by; the first claim stays (our decision)."""
-    if row.page_claim is not None:
+    """Note the page a payer came back by; the first claim to a page of ours stays (our decision).
+
+    A token that no page has is no claim, and must not keep the true one out.
+    """
+    if row.page_claim == token:
         return False
+    rows, pages = Verification.objects.primary(), PaymentPage.objects.primary()
+    named = Exists(pages.filter(token=OuterRef("page_claim")))
     noted = (
-        Verification.objects.primary()
-        .filter(pk=row.pk, page_claim__isnull=True)
-        .update(page_claim=token)
+        rows.filter(pk=row.pk).filter(Q(page_claim__isnull=True) | ~named).update(page_claim=token)
     )
     if noted:
         row.page_claim = token
@@ -141,14 +145,25 @@ def settle(held: Claim, *, success: bool) -> bool:
     return _conclude(held, last_error="", **_again(held, VerificationState.DUE))
 
 
-def fail(held: Claim, error: ServiceError) -> bool:
-    """Write down that no usable answer came. False: fenced off by a later attempt."""
-    state = VerificationState.UNKNOWN if isinstance(error, NotFound) else VerificationState.DUE
+def fail(held: Claim, error: ServiceError, *, known: bool) -> bool:
+    """Write down that no usable answer came. False: fenced off by a later attempt.
+
+    A reference that is `known`, for its transaction is mirrored, never becomes an unknown one:
+    it would be purged with those.
+    """
+    lost = isinstance(error, NotFound) and not known
+    state = VerificationState.UNKNOWN if lost else VerificationState.DUE
     return _conclude(
         held,
         last_error=f"{type(error).__name__}: {error}",
         **_again(held, state, at_least=error.retry_after or 0),
     )
+
+
+def claimed_page(held: Claim) -> UUID | None:
+    """Return the page claimed by now: the payer may have come back while we asked."""
+    row = Verification.objects.primary().filter(pk=held.pk).values_list("page_claim", flat=True)
+    return row.first()
 
 
 def await_rival(key: str) -> Verification | None:
@@ -165,9 +180,11 @@ def await_rival(key: str) -> Verification | None:
 
 def purge_unknown() -> int:
     """Forget references that the service never knew and nobody vouched for, after a day."""
+    mirrored = Transaction.objects.primary().filter(reference_key=OuterRef("reference_key"))
     gone, _ = (
         Verification.objects.primary()
         .filter(
+            ~Exists(mirrored),
             state=VerificationState.UNKNOWN,
             vouched=False,
             created_at__lt=timezone.now() - UNKNOWN_KEPT_FOR,

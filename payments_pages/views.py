@@ -6,7 +6,6 @@ from http import HTTPStatus
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_not_required
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -16,6 +15,7 @@ from django.views.decorators.csrf import csrf_exempt
 from payments_pages.choices import Door, Mode, Outcome
 from payments_pages.conf import conf
 from payments_pages.confirmation import Confirmation, confirm_payment, describe
+from payments_pages.databases import outside_transactions
 from payments_pages.exceptions import InvalidReference
 from payments_pages.mirror import find_by_token
 from payments_pages.models import Transaction
@@ -64,7 +64,7 @@ def door(view: View) -> View:
         response.headers.setdefault("Content-Security-Policy", _POLICY)
         return response
 
-    return csrf_exempt(transaction.non_atomic_requests(login_not_required(guarded)))
+    return csrf_exempt(outside_transactions(login_not_required(guarded)))
 
 
 @door

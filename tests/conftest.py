@@ -1,13 +1,19 @@
 """Fixtures: a real sandbox over real HTTP, and the site's settings pointed at it."""
 
+import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.db.models import F
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import reverse
 
-from payments_pages.models import PaymentPage
+from payments_pages.models import ExpectedPayment, Fulfilment, PaymentPage, Verification
 from payments_pages.pages import slug_key
+from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
 
 KEY = "sk_test_suite"
@@ -62,3 +68,41 @@ def mirror_page(remote: dict[str, Any]) -> PaymentPage:
 def tea_box(db: None, sandbox: Sandbox) -> PaymentPage:
     """The page of the cases: "Tea box", 100.00 ILS."""
     return mirror_page(sandbox.add_page(name="Tea box", slug="tea-box", amount=10000))
+
+
+def mirror_another(sandbox: Sandbox, **fields: Any) -> PaymentPage:
+    """A second page at the service and in the mirror."""
+    return mirror_page(sandbox.add_page(**{"name": "Another", **fields}))
+
+
+def let_time_pass(seconds: float) -> None:
+    """Move every row's times back, as if that long had gone by: no sleeping, no fake clock."""
+    gone = dt.timedelta(seconds=seconds)
+    Verification.objects.update(
+        next_at=F("next_at") - gone,
+        asked_at=F("asked_at") - gone,
+        created_at=F("created_at") - gone,
+    )
+    Fulfilment.objects.update(next_at=F("next_at") - gone)
+
+
+def expect_payment(reference: str, amount: int = 10000, **fields: Any) -> ExpectedPayment:
+    """What a merchant expects of a reference it made itself; `amount` is minor units."""
+    return ExpectedPayment.objects.create(
+        reference=reference,
+        reference_key=reference_key(reference),
+        **{"amount": amount, "currency": "ILS", **fields},
+    )
+
+
+@pytest.fixture
+def come_back(client: Client) -> Any:
+    """Be the payer who returns by a callback: the plain one, or that of a page."""
+
+    def visit(reference: str, page: PaymentPage | None = None, **more: Any) -> HttpResponse:
+        name = "payments_pages:page-callback" if page else "payments_pages:callback"
+        address = reverse(name, args=[page.token] if page else [])
+        response: HttpResponse = client.get(address, {"reference": reference}, **more)
+        return response
+
+    return visit

@@ -152,7 +152,9 @@ def test_any_json_gives_a_storable_transaction_or_an_invalid_response(payload: A
     ANY_JSON
     | st.fixed_dictionaries(
         {"id": st.integers(), "slug": st.text()},
-        optional=dict.fromkeys((*page(), "amount", "metadata", "custom_fields"), ANY_JSON),
+        optional=dict.fromkeys(
+            (*page(id=..., slug=...), "amount", "metadata", "custom_fields"), ANY_JSON
+        ),
     )
 )
 def test_any_json_gives_a_storable_page_or_an_invalid_response(payload: Any) -> None:

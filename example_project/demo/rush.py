@@ -46,7 +46,7 @@ def confirm_at_once(
     """
     answers = Answers()
     lock = threading.Lock()
-    line = threading.Barrier(browsers + commands)
+    line = threading.Barrier(browsers + commands, timeout=_TIMEOUT)
 
     def browse() -> None:
         with requests.Session() as session:

@@ -10,6 +10,10 @@ from payments_pages.models.querysets import PrimaryQuerySet
 __all__ = ["Event"]
 
 
+class EventQuerySet(PrimaryQuerySet["Event"]):
+    """Read the timeline from the primary database."""
+
+
 class Event(models.Model):
     """Say that something happened to a reference. `detail` holds no payer's data."""
 
@@ -20,7 +24,7 @@ class Event(models.Model):
     actor = models.CharField(_("who"), max_length=150, blank=True)
     detail = models.TextField(_("detail"), blank=True)
 
-    objects = PrimaryQuerySet["Event"].as_manager()
+    objects = EventQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("event")

@@ -9,6 +9,10 @@ from payments_pages.models.querysets import PrimaryQuerySet
 __all__ = ["ExpectedPayment"]
 
 
+class ExpectedPaymentQuerySet(PrimaryQuerySet["ExpectedPayment"]):
+    """Read expected payments from the primary database."""
+
+
 class ExpectedPayment(models.Model):
     """Expect one payment of `amount` minor units of `currency` under `reference`.
 
@@ -32,7 +36,7 @@ class ExpectedPayment(models.Model):
     paid_by_key = models.CharField(max_length=64, blank=True, editable=False)
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
 
-    objects = PrimaryQuerySet["ExpectedPayment"].as_manager()
+    objects = ExpectedPaymentQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("expected payment")

@@ -13,6 +13,10 @@ from payments_pages.models.querysets import PrimaryQuerySet
 __all__ = ["Transaction"]
 
 
+class TransactionQuerySet(PrimaryQuerySet["Transaction"]):
+    """Read transactions from the primary database."""
+
+
 class Transaction(models.Model):
     """Mirror one verified transaction; names are the wire's, amounts are minor units.
 
@@ -61,7 +65,7 @@ class Transaction(models.Model):
     )
     verified_at = models.DateTimeField(_("verified at"))
 
-    objects = PrimaryQuerySet["Transaction"].as_manager()
+    objects = TransactionQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("transaction")

@@ -60,7 +60,7 @@ def find_call(method: str, segments: tuple[str, ...]) -> Call | None:
     return call
 
 
-class Refused(Exception):  # noqa: N818 - an answer, not a failure of ours
+class Refused(Exception):
     """Answer with an error envelope (interface gap; its shape is a known fact)."""
 
     def __init__(self, status: int, message: str, **extra: str) -> None:

@@ -20,7 +20,7 @@ from payments_pages.sandbox.wire import HttpServer
 
 __all__ = ["Sandbox"]
 
-POLL_INTERVAL = 0.05
+POLL_INTERVAL = 0.02
 
 
 class _Running:

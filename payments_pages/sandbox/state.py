@@ -9,9 +9,10 @@ import string
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from payments_pages.sandbox.account import Account
@@ -64,6 +65,11 @@ class StoredTransaction:
 def random_text(length: int) -> str:
     """Draw letters and digits, as in generated slugs and references."""
     return "".join(_random.choices(_LETTERS, k=length))
+
+
+def _unused(taken: Container[str], length: int) -> str:
+    drawn = iter(partial(random_text, length), "")
+    return next(text for text in drawn if text not in taken)
 
 
 class State:
@@ -124,10 +130,6 @@ class State:
         page_id = self._slugs.get(slug)
         return None if page_id is None else self._pages.get(page_id)
 
-    def page_by_id(self, page_id: int | None) -> Payload | None:
-        """Find a page by its id."""
-        return None if page_id is None else self._pages.get(page_id)
-
     def add_page(self, *, slug: str | None = None, **values: Any) -> Payload:
         """Create a page; raise `SlugTakenError` if the slug is another page's.
 
@@ -136,35 +138,32 @@ class State:
         """
         stamps = {name: values.pop(name) for name in ("createdAt", "updatedAt") if name in values}
         with self.lock:
-            slug = slug if slug is not None else self._free_slug()
-            if slug in self._slugs:
-                raise SlugTakenError(f"Another page has the slug {slug!r}.")
+            slug = _unused(self._slugs, 9) if slug is None else slug
             values.setdefault("currency", self.account.currency)
-            page_id = max(self._pages, default=FIRST_PAGE_ID - 1) + 1
+            # No page is ever deleted.
+            page_id = FIRST_PAGE_ID + len(self._pages)
             values |= {"page_id": page_id, "slug": slug, "domain": self.account.domain}
-            page = page_payload(**values) | stamps
-            self.put_page(page)
-            return page
+            return self._put_page(page_payload(**values) | stamps)
 
     def change_page(self, page_id: int, values: Mapping[str, Any]) -> Payload:
-        """Change fields of a page and its `updatedAt`; raise `KeyError` if there is none."""
-        with self.lock:
-            stamped = {"updatedAt": iso(datetime.now(UTC)), **values}
-            page = {**self._pages[page_id], **stamped}
-            self.put_page(page)
-            return page
+        """Change fields of a page and its `updatedAt`.
 
-    def put_page(self, page: Payload) -> None:
-        """Store a whole page under its id and slug."""
+        Raise `KeyError` if there is none, `SlugTakenError` for the slug of another.
+        """
         with self.lock:
-            self._pages[page["id"]] = page
-            self._slugs[page["slug"]] = page["id"]
-            self.on_change(self)
+            stamped = {"updatedAt": iso(datetime.now(UTC)), **values, "id": page_id}
+            return self._put_page({**self._pages[page_id], **stamped})
 
-    def _free_slug(self) -> str:
-        while (slug := random_text(9)) in self._slugs:
-            continue
-        return slug
+    def _put_page(self, page: Payload) -> Payload:
+        if self._slugs.get(page["slug"], page["id"]) != page["id"]:
+            raise SlugTakenError(f"Another page has the slug {page['slug']!r}.")
+        earlier = self._pages.get(page["id"])
+        if earlier is not None:
+            del self._slugs[earlier["slug"]]
+        self._pages[page["id"]] = page
+        self._slugs[page["slug"]] = page["id"]
+        self.on_change(self)
+        return page
 
     # Transactions
 
@@ -179,9 +178,7 @@ class State:
 
     def new_reference(self) -> str:
         """Draw a reference nobody has."""
-        while (reference := random_text(16)) in self._transactions:
-            continue
-        return reference
+        return _unused(self._transactions, 16)
 
     def next_transaction_id(self) -> int:
         """Give the id the next transaction will have."""

@@ -57,6 +57,7 @@ class Merchant:
 
     url: str = ""
     answers: list[int] = field(default_factory=list)
+    before_answer: Callable[[], object] = lambda: None
     received: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
@@ -66,6 +67,7 @@ class Merchant:
             if key.startswith("HTTP_")
         }
         self.received.append((headers, environ["wsgi.input"].read()))
+        self.before_answer()
         status = self.answers.pop(0) if self.answers else 200
         start_response(f"{status} Told", [])
         return [b""]

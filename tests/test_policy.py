@@ -1,0 +1,140 @@
+"""The policy as a table, then as properties: total, pure, closed by default."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, strategies as st
+
+from payments_pages.choices import Reason, Verdict
+from payments_pages.policy import POLICY_REASONS, Decision, Expectation, Facts, decide
+
+PAID = Facts(status="success", domain="test", amount=10000, currency="ILS")
+PRICE = Expectation(amount=10000, currency="ILS")
+ANY_PRICE = Expectation(amount=None, currency="ILS")
+
+
+def wait() -> Decision:
+    return Decision(verdict=Verdict.WAIT, reason=Reason.NOT_SUCCESS)
+
+
+def hold(reason: Reason) -> Decision:
+    return Decision(verdict=Verdict.HOLD, reason=reason)
+
+
+def accept(*, overpaid: bool = False) -> Decision:
+    return Decision(verdict=Verdict.ACCEPT, overpaid=overpaid)
+
+
+TABLE: list[tuple[Facts, Expectation | None, Decision]] = [
+    (PAID, PRICE, accept()),
+    # The status is the exact text, or nothing is a success (interface: Verify 1, case C03).
+    *(
+        (replace(PAID, status=status), PRICE, wait())
+        for status in (
+            "failed", "pending", "ongoing", "abandoned", "reversed", "queued", "processing",
+            "Success", "SUCCESS", " success", "success ", "success\n", "succes", "true", "",
+            "success\ufffd", "partial success",
+        )
+    ),
+    # Test and live money do not mix.
+    (replace(PAID, domain="live"), PRICE, hold(Reason.MODE_MISMATCH)),
+    (replace(PAID, domain="TEST"), PRICE, hold(Reason.MODE_MISMATCH)),
+    (replace(PAID, domain=""), PRICE, hold(Reason.MODE_MISMATCH)),
+    (PAID, None, hold(Reason.UNATTRIBUTED)),
+    # Currencies are compared whatever their case.
+    (replace(PAID, currency="ils"), PRICE, accept()),
+    (PAID, replace(PRICE, currency="ils"), accept()),
+    (replace(PAID, currency="JOD"), PRICE, hold(Reason.CURRENCY_MISMATCH)),
+    (replace(PAID, currency=""), PRICE, hold(Reason.CURRENCY_MISMATCH)),
+    (replace(PAID, currency="ILSX"), PRICE, hold(Reason.CURRENCY_MISMATCH)),
+    (replace(PAID, currency=""), replace(PRICE, currency=""), hold(Reason.CURRENCY_MISMATCH)),
+    (replace(PAID, currency="JOD"), ANY_PRICE, hold(Reason.CURRENCY_MISMATCH)),
+    # What is not a whole positive number of minor units buys nothing (case C41).
+    *(
+        (replace(PAID, amount=amount), price, hold(Reason.AMOUNT_INVALID))
+        for amount in (None, 0, -1, -10000, True, 10000.0, "10000")
+        for price in (PRICE, ANY_PRICE)
+    ),
+    # Less is held, more is accepted and flagged (case C05).
+    (replace(PAID, amount=9999), PRICE, hold(Reason.AMOUNT_MISMATCH)),
+    (replace(PAID, amount=1), PRICE, hold(Reason.AMOUNT_MISMATCH)),
+    (replace(PAID, amount=10001), PRICE, accept(overpaid=True)),
+    (replace(PAID, amount=2**62), PRICE, accept(overpaid=True)),
+    (replace(PAID, amount=1), ANY_PRICE, accept()),
+    (PAID, replace(PRICE, conflict=True), hold(Reason.ATTRIBUTION_CONFLICT)),
+    (PAID, replace(PRICE, paid_by_other=True), hold(Reason.DUPLICATE_PAYMENT)),
+    # The order of the rules: the first that objects gives the reason.
+    (replace(PAID, status="failed", domain="live"), None, wait()),
+    (replace(PAID, domain="live"), None, hold(Reason.MODE_MISMATCH)),
+    (replace(PAID, currency="JOD", amount=None), PRICE, hold(Reason.CURRENCY_MISMATCH)),
+    (
+        replace(PAID, amount=9999),
+        replace(PRICE, conflict=True, paid_by_other=True),
+        hold(Reason.AMOUNT_MISMATCH),
+    ),
+    (
+        PAID,
+        replace(PRICE, conflict=True, paid_by_other=True),
+        hold(Reason.ATTRIBUTION_CONFLICT),
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("facts", "expectation", "decision"), TABLE)
+def test_the_table(facts: Facts, expectation: Expectation | None, decision: Decision) -> None:
+    assert decide(facts, expectation, "test") == decision
+
+
+def test_live_money_is_accepted_in_live_mode_only() -> None:
+    live = replace(PAID, domain="live")
+    assert decide(live, PRICE, "live") == accept()
+    assert decide(PAID, PRICE, "live") == hold(Reason.MODE_MISMATCH)
+
+
+words = st.sampled_from(["success", "failed", "", "test", "live", "ILS", "JOD"]) | st.text()
+amounts = st.none() | st.integers() | st.booleans() | st.integers(9_998, 10_002)
+facts_ = st.builds(Facts, status=words, domain=words, amount=amounts, currency=words)
+expectations = st.none() | st.builds(
+    Expectation,
+    amount=st.none() | st.integers(1),
+    currency=words,
+    conflict=st.booleans(),
+    paid_by_other=st.booleans(),
+)
+
+
+@given(facts_, expectations, st.sampled_from(["test", "live"]))
+def test_every_question_has_one_answer_with_a_reason(
+    facts: Facts, expectation: Expectation | None, mode: str
+) -> None:
+    decision = decide(facts, expectation, mode)
+    assert decision == decide(facts, expectation, mode)
+    accepted = decision.verdict is Verdict.ACCEPT
+    assert accepted == (decision.reason is Reason.NONE)
+    assert accepted or decision.reason in POLICY_REASONS
+    assert (decision.verdict is Verdict.WAIT) == (facts.status != "success")
+
+
+@given(facts_, expectations, st.sampled_from(["test", "live"]))
+def test_what_is_accepted_was_paid_in_full(
+    facts: Facts, expectation: Expectation | None, mode: str
+) -> None:
+    decision = decide(facts, expectation, mode)
+    if decision.verdict is not Verdict.ACCEPT:
+        return
+    assert expectation is not None
+    assert facts.status == "success"
+    assert facts.domain == mode
+    assert type(facts.amount) is int
+    assert facts.amount >= (expectation.amount or 1)
+    assert facts.currency.upper() == expectation.currency.upper() != ""
+    assert not expectation.conflict
+    assert not expectation.paid_by_other
+    assert decision.overpaid == (expectation.amount not in (None, facts.amount))
+
+
+@given(st.integers(1, 2**63 - 1), st.integers(1, 2**63 - 1))
+def test_no_amount_is_compared_as_a_float(paid: int, price: int) -> None:
+    decision = decide(replace(PAID, amount=paid), replace(PRICE, amount=price), "test")
+    assert (decision.verdict is Verdict.ACCEPT) == (paid >= price)
+    assert decision.overpaid == (paid > price)
