@@ -82,8 +82,8 @@ def check_addresses(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
         if not _is_safe(str(address)):
             hint = f'"{key}": "https://…" (http only on this machine itself)'
             messages.append(_error(f"PAYMENTS_PAGES[{key!r}] is not a safe address.", hint, 4))
-    base = urlsplit(str(conf.get("BASE_URL", "")))
-    if base.hostname in _LOOPBACK and not settings.DEBUG and _is_live():
+    base = str(conf.get("BASE_URL", ""))
+    if _is_safe(base) and urlsplit(base).hostname in _LOOPBACK and _is_live():
         hint = '"BASE_URL": the address of the service\'s API, from its documentation'
         messages.append(_warning("A live key is used with a sandbox's address.", hint, 1))
     return messages

@@ -1,11 +1,14 @@
 """Fixtures: a real sandbox over real HTTP, and the site's settings pointed at it."""
 
 import datetime as dt
-from collections.abc import Iterator
+import json
+import os
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.db import connection
 from django.db.models import F
 from django.http import HttpResponse
 from django.test import Client
@@ -106,3 +109,18 @@ def come_back(client: Client) -> Any:
         return response
 
     return visit
+
+
+@pytest.fixture
+def child_environment(settings: Any, sandbox: Sandbox) -> Callable[[], dict[str, str]]:
+    """Build the environment in which a child process works on this test's own data."""
+
+    def build() -> dict[str, str]:
+        return {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "tests.settings",
+            "TESTS_DATABASE_NAME": str(connection.settings_dict["NAME"]),
+            "TESTS_PAYMENTS_PAGES": json.dumps(settings.PAYMENTS_PAGES),
+        }
+
+    return build

@@ -1,5 +1,6 @@
 """Settings of the suite: SQLite, or the server that DATABASE_URL names."""
 
+import json
 import os
 from pathlib import Path
 
@@ -71,6 +72,10 @@ elif DATABASES["default"]["ENGINE"].endswith("mysql"):
 # The suite's key is a test key, and DEBUG is off in tests.
 SILENCED_SYSTEM_CHECKS = ["payments_pages.W002"]
 
+# A child process of a test uses that test's own database, sandbox and settings.
+if name := os.environ.get("TESTS_DATABASE_NAME"):
+    DATABASES["default"]["NAME"] = name
+
 PAYMENTS_PAGES = {
     "SECRET_KEY": "sk_test_suite",
     "BASE_URL": "http://127.0.0.1:9/api",
@@ -78,3 +83,4 @@ PAYMENTS_PAGES = {
     "SITE_URL": "https://testserver",
     "HANDLER": "tests.goods.handlers.deliver",
 }
+PAYMENTS_PAGES |= json.loads(os.environ.get("TESTS_PAYMENTS_PAGES", "{}"))

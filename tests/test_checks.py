@@ -1,0 +1,124 @@
+"""Every check id has a setting that provokes it, and the suite's own settings provoke none."""
+
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.checks import run_checks
+
+from payments_pages import checks
+
+LIVE = {
+    "SECRET_KEY": "sk_live_abc",
+    "BASE_URL": "https://api.example",
+    "PAY_URL": "https://pay.example",
+}
+
+
+def found(prefix: str = "payments_pages") -> list[str]:
+    return sorted(
+        message.id or "" for message in run_checks() if (message.id or "").startswith(prefix)
+    )
+
+
+def test_sound_settings_are_silent(configure: Any) -> None:
+    configure(**LIVE, SITE_URL="https://shop.example")
+    assert found() == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "ids"),
+    [
+        ({"SECRET_KEY": None}, ["payments_pages.E001"]),
+        ({"BASE_URL": None}, ["payments_pages.E001"]),
+        ({"PAY_URL": ""}, ["payments_pages.E001"]),
+        ({"HANDLER": None}, ["payments_pages.E001"]),
+        ({"SECRET_KY": "x"}, ["payments_pages.E002"]),
+        ({"deadline": 3}, ["payments_pages.E002"]),
+        ({"BASE_URL": "http://api.example"}, ["payments_pages.E004"]),
+        ({"BASE_URL": "ftp://api.example"}, ["payments_pages.E004"]),
+        ({"BASE_URL": "https://user:pw@api.example"}, ["payments_pages.E004"]),
+        ({"PAY_URL": "pay.example"}, ["payments_pages.E004"]),
+        ({"SITE_URL": "http://shop.example"}, ["payments_pages.E004"]),
+        ({"BASE_URL": "http://[::1"}, ["payments_pages.E004"]),
+        ({"MODE": "prod"}, ["payments_pages.E005"]),
+        ({"SECRET_KEY": "abc"}, ["payments_pages.E005"]),
+        ({"MODE": "test"}, ["payments_pages.E006"]),
+        ({"HANDLER": "tests.goods.nowhere.deliver"}, ["payments_pages.E007"]),
+        ({"HANDLER": "tests.goods.handlers.nothing"}, ["payments_pages.E007"]),
+        ({"HANDLER": "deliver"}, ["payments_pages.E007"]),
+        ({"HANDLER": "tests.settings.TIME_ZONE"}, ["payments_pages.E008"]),
+        ({"DEADLINE": 0}, ["payments_pages.E009"]),
+        ({"LEASE": "60"}, ["payments_pages.E009"]),
+        ({"MAX_ATTEMPTS": True}, ["payments_pages.E009"]),
+        ({"CURRENCIES": {"egp": 2}}, ["payments_pages.E010"]),
+        ({"CURRENCIES": {"EGP": "2"}}, ["payments_pages.E010"]),
+        ({"CURRENCIES": ["EGP"]}, ["payments_pages.E010"]),
+        ({"REFERENCE_PATTERN": "["}, ["payments_pages.E011"]),
+        ({"REFERENCE_PARAMS": "reference"}, ["payments_pages.E012"]),
+        ({"REFERENCE_PARAMS": ()}, ["payments_pages.E012"]),
+        ({"ATTRIBUTION": ("callbak",)}, ["payments_pages.E013"]),
+        ({"ATTRIBUTION": "callback"}, ["payments_pages.E013"]),
+        ({"UNKNOWN_STATUSES": (500,)}, ["payments_pages.E014"]),
+        ({"RESULT_VIEW": "shop:nowhere"}, ["payments_pages.E016"]),
+        ({"BASE_URL": "http://127.0.0.1:8001/api"}, ["payments_pages.W001"]),
+        ({"SECRET_KEY": "sk_test_abc"}, ["payments_pages.W002"]),
+    ],
+)
+def test_a_wrong_setting_is_found(configure: Any, keys: dict[str, Any], ids: list[str]) -> None:
+    configure(**{**LIVE, "SITE_URL": "https://shop.example", **keys})
+    assert found() == ids
+
+
+def test_a_setting_that_is_no_dict_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "PAYMENTS_PAGES", ["SECRET_KEY"])
+    assert "payments_pages.E003" in [message.id for message in checks.check_keys(None)]
+
+
+def test_urls_that_are_not_included_are_found(settings: Any, configure: Any) -> None:
+    configure(**LIVE, SITE_URL="https://shop.example")
+    settings.ROOT_URLCONF = "tests.empty_urls"
+    assert found() == ["payments_pages.E015"]
+
+
+def test_deferred_sqlite_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        settings, "DATABASES", {"default": {"ENGINE": "django.db.backends.sqlite3"}}
+    )
+    assert [message.id for message in checks.check_database(None)] == ["payments_pages.W003"]
+
+
+def test_a_callable_key_is_not_called(configure: Any) -> None:
+    def vault() -> str:
+        raise AssertionError("a check asked the vault")
+
+    configure(**{**LIVE, "SECRET_KEY": vault}, SITE_URL="https://shop.example")
+    assert found() == []
+
+
+def test_every_message_says_what_to_write_and_never_the_key(configure: Any) -> None:
+    configure(
+        SECRET_KEY="sk_test_LEAKME0001",
+        MODE="live",
+        BASE_URL="http://x.example",
+        HANDLER="no.where",
+        NONSENSE=1,
+        DEADLINE=0,
+    )
+    messages = [m for m in run_checks() if (m.id or "").startswith("payments_pages")]
+    assert len(messages) >= 5
+    for message in messages:
+        assert message.hint
+        assert "LEAKME" not in f"{message.msg}{message.hint}"
+
+
+def test_an_unknown_key_names_the_one_that_was_meant(configure: Any) -> None:
+    configure(SECRET_KYE="x")
+    (message,) = [m for m in run_checks() if m.id == "payments_pages.E002"]
+    assert message.hint == "Did you mean 'SECRET_KEY'?"
+
+
+@pytest.mark.django_db
+def test_no_check_asks_the_database(django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(0):
+        found()

@@ -1,0 +1,65 @@
+"""Fixtures for tests of the wire."""
+
+import shutil
+import ssl
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import responses
+
+from payments_pages.client import Client
+from tests.wire.operations import BASE, KEY
+from tests.wire.raw_server import RawServer
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., RawServer]]:
+    with ExitStack() as stack:
+        yield lambda script, tls=None: stack.enter_context(RawServer(script, tls))
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ssl.SSLContext]:
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl on this machine: TLS with a certificate is not tested")
+    folder = tmp_path_factory.mktemp("tls")
+    subprocess.run(
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+            "-keyout",
+            "key.pem",
+            "-out",
+            "cert.pem",
+        ],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    return folder / "cert.pem", context
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client(secret_key=KEY, base_url=BASE)
+
+
+@pytest.fixture
+def wire() -> Iterator[responses.RequestsMock]:
+    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
+        yield mock
