@@ -57,17 +57,17 @@ _calls = threading.local()
 
 @contextmanager
 def under(deadline: Deadline) -> Iterator[None]:
-    """Bind the waits of this thread to `deadline`."""
-    before = _current()
+    """Bind the waits of this thread to `deadline`; the adapter works in here only."""
     _calls.deadline = deadline
     try:
         yield
     finally:
-        _calls.deadline = before
+        del _calls.deadline
 
 
-def _current() -> Deadline | None:
-    return getattr(_calls, "deadline", None)
+def _current() -> Deadline:
+    deadline: Deadline = _calls.deadline
+    return deadline
 
 
 class _BoundReader(io.RawIOBase):
@@ -84,8 +84,8 @@ class _BoundReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        if deadline := _current():
-            self._sock.settimeout(deadline.cap(deadline.read_timeout))
+        deadline = _current()
+        self._sock.settimeout(deadline.cap(deadline.read_timeout))
         return self._raw.readinto(buffer)
 
     def close(self) -> None:
@@ -116,9 +116,6 @@ class _BoundHTTPConnection(urllib3.connection.HTTPConnection):
 
     def connect(self) -> None:
         deadline = _current()
-        if deadline is None:
-            super().connect()
-            return
         deadline.connecting = True
         super().connect()
         deadline.connecting = False
@@ -128,9 +125,6 @@ class _BoundHTTPConnection(urllib3.connection.HTTPConnection):
         if self.sock is None:
             self.connect()
         deadline = _current()
-        if deadline is None or not isinstance(data, bytes):
-            super().send(data)
-            return
         for start in range(0, len(data), PIECE):
             self.sock.settimeout(deadline.cap(deadline.read_timeout))
             super().send(data[start : start + PIECE])
@@ -138,8 +132,6 @@ class _BoundHTTPConnection(urllib3.connection.HTTPConnection):
     def _new_conn(self) -> socket.socket:
         """Try each address of the name, all of them within what is left of the call."""
         deadline = _current()
-        if deadline is None:
-            return super()._new_conn()
         sock = self._connected(deadline)
         # Counts for the whole TLS handshake that may follow.
         sock.settimeout(deadline.cap(deadline.connect_timeout))

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from payments_pages.choices import Reason, Verdict
 from payments_pages.policy import POLICY_REASONS, Decision, Expectation, Facts, decide

@@ -8,7 +8,8 @@ from django.db import IntegrityError, connection
 from django.utils import timezone
 
 from payments_pages import verification
-from payments_pages.choices import Door, VerificationState as State
+from payments_pages.choices import Door
+from payments_pages.choices import VerificationState as State
 from payments_pages.confirmation import confirm_payment
 from payments_pages.exceptions import NotFound, RateLimited, ServiceUnavailable
 from payments_pages.models import PaymentPage, Transaction, Verification

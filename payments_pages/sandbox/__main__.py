@@ -4,9 +4,9 @@ import argparse
 import signal
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any, Protocol
 
 from payments_pages.sandbox.control import is_loopback
@@ -15,6 +15,7 @@ from payments_pages.sandbox.server import Sandbox
 __all__ = ["Output", "add_arguments", "main", "serve"]
 
 DEFAULT_PORT = 8001
+POLL_INTERVAL = 0.2
 
 
 class Output(Protocol):
@@ -52,16 +53,17 @@ def serve(options: argparse.Namespace, out: Output) -> int:
     except (OSError, ValueError) as error:
         out.write(f"The sandbox cannot start: {error}\n")
         return 1
-    # The one queue that a signal handler may put to while its own thread waits on it.
-    stopping: SimpleQueue[None] = SimpleQueue()
-    restore = _on_signals(stopping)
+    told: list[int] = []
+    restore = _on_signals(told)
     try:
         out.write(
             f"Sandbox ready: API {sandbox.base_url}, pages {sandbox.pay_url}/<slug>, "
             f"control {sandbox.control_url}/\n"
         )
         out.flush()
-        stopping.get()
+        # No lock: the system may give the signal to another thread, which wakes no waiter.
+        while not told:
+            time.sleep(POLL_INTERVAL)
     finally:
         sandbox.stop()
         for number, handler in restore.items():
@@ -69,13 +71,13 @@ def serve(options: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _on_signals(stopping: SimpleQueue[None]) -> dict[signal.Signals, Any]:
-    """Make SIGTERM and SIGINT stop the serving; return the handlers there were before."""
+def _on_signals(told: list[int]) -> dict[signal.Signals, Any]:
+    """Note SIGTERM and SIGINT in `told`; return the handlers there were before."""
     if threading.current_thread() is not threading.main_thread():
         # Only the main thread may set handlers.
         return {}
     return {
-        number: signal.signal(number, lambda _number, _frame: stopping.put(None))
+        number: signal.signal(number, lambda number, _frame: told.append(number))
         for number in (signal.SIGTERM, signal.SIGINT)
     }
 

@@ -7,3 +7,6 @@ class Good(models.Model):
     reference = models.CharField(max_length=128)
     key = models.UUIDField()
     attempt = models.IntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.reference}, attempt {self.attempt}"

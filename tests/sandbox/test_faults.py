@@ -175,14 +175,14 @@ def test_c15_nothing_comes_and_then_the_end(sandbox: Sandbox, api: Any) -> None:
 def test_handlers_that_hang_end_when_the_sandbox_stops(sandbox: Sandbox, api: Any) -> None:
     kinds: list[dict[str, Any]] = [
         {"kind": "hang"}, {"kind": "latency", "seconds": 60}, {"kind": "drip", "seconds": 60},
-        {"kind": "barrier", "seconds": 60, "count": 2},
+        {"kind": "barrier", "seconds": 60},
     ]  # fmt: skip
     for options in kinds:
-        sandbox.faults.add(times=1, **options)
+        sandbox.faults.add(reference=options["kind"], **options)
     before = threading.active_count()
     with ThreadPoolExecutor(4) as pool:
-        waiting = [pool.submit(api.verify, "A-1") for _ in kinds]
-        while sandbox.verify_calls("A-1") < 4:
+        waiting = [pool.submit(api.verify, options["kind"]) for options in kinds]
+        while sandbox.verify_calls() < 4:
             time.sleep(0.01)
         started = time.monotonic()
         sandbox.stop()

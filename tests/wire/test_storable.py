@@ -1,5 +1,6 @@
 """Any JSON becomes JSON that every database stores, without the reusable card code."""
 
+import datetime as dt
 import json
 from decimal import Decimal
 from typing import Any
@@ -99,3 +100,13 @@ def test_numbers_are_kept_exactly_or_as_text(value: Any, kept: Any) -> None:
 
 def test_a_number_too_long_for_decimal_digits_is_kept_too() -> None:
     assert storable([1 << 20_000]) == [f"{1 << 20_000:#x}"]
+
+
+def test_even_what_no_json_writer_can_follow_is_kept_as_a_word() -> None:
+    found = storable(nested(100_000))
+    assert_storable(found)
+    assert "[dict that cannot be written]" in json.dumps(found)
+
+
+def test_what_is_no_json_at_all_is_kept_as_text() -> None:
+    assert storable([dt.date(2024, 3, 5)]) == ["2024-03-05"]
