@@ -92,9 +92,6 @@ class _BoundReader(io.RawIOBase):
         self._raw.close()
         super().close()
 
-    def fileno(self) -> int:
-        return self._raw.fileno()
-
 
 class _BoundSocket:
     """Be what http.client's response asks of a socket: a file to read from."""
@@ -131,33 +128,33 @@ class _BoundHTTPConnection(urllib3.connection.HTTPConnection):
 
     def _new_conn(self) -> socket.socket:
         """Try each address of the name, all of them within what is left of the call."""
-        deadline = _current()
-        sock = self._connected(deadline)
-        # Counts for the whole TLS handshake that may follow.
-        sock.settimeout(deadline.cap(deadline.connect_timeout))
-        return sock
-
-    def _connected(self, deadline: Deadline) -> socket.socket:
-        timed_out = False
         try:
             found = socket.getaddrinfo(self.host.strip("[]"), self.port, type=socket.SOCK_STREAM)
-            for family, kind, protocol, _name, address in found:
-                sock = socket.socket(family, kind, protocol)
-                try:
-                    for option in self.socket_options or ():
-                        sock.setsockopt(*option)
-                    sock.settimeout(deadline.cap(deadline.connect_timeout))
-                    sock.connect(address)
-                except OSError as error:
-                    sock.close()
-                    timed_out |= isinstance(error, TimeoutError)
-                else:
-                    return sock
         except (OSError, UnicodeError) as error:
             raise NewConnectionError(self, "the name could not be resolved") from error
+        timed_out = False
+        for family, kind, protocol, _name, address in found:
+            try:
+                return self._opened(socket.socket(family, kind, protocol), address)
+            except OSError as error:
+                timed_out |= isinstance(error, TimeoutError)
         if timed_out:
             raise ConnectTimeoutError(self, "no address answered in time")
         raise NewConnectionError(self, "no address could be reached")
+
+    def _opened(self, sock: socket.socket, address: Any) -> socket.socket:
+        deadline = _current()
+        try:
+            for option in self.socket_options or ():
+                sock.setsockopt(*option)
+            sock.settimeout(deadline.cap(deadline.connect_timeout))
+            sock.connect(address)
+            # Counts for the whole TLS handshake that may follow.
+            sock.settimeout(deadline.cap(deadline.connect_timeout))
+        except OSError:
+            sock.close()
+            raise
+        return sock
 
 
 class _BoundHTTPSConnection(_BoundHTTPConnection, urllib3.connection.HTTPSConnection):

@@ -18,8 +18,28 @@ from payments_pages.models import ExpectedPayment, Fulfilment, PaymentPage, Veri
 from payments_pages.pages import slug_key
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
+from tests.chromium import find_chromium
 
 KEY = "sk_test_suite"
+LEFT_OUT = pytest.StashKey[bool]()
+BROWSER_TESTS_LEFT_OUT = (
+    "The browser tests were left out: there is no Chromium on the PATH (Debian: chromium)."
+)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the browser tests out where there is no browser."""
+    browser = [item for item in items if item.get_closest_marker("browser")]
+    if browser and find_chromium() is None:
+        config.hook.pytest_deselected(items=browser)
+        items[:] = [item for item in items if item not in browser]
+        config.stash[LEFT_OUT] = True
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say so in one line."""
+    if config.stash.get(LEFT_OUT, False):
+        terminalreporter.write_line(BROWSER_TESTS_LEFT_OUT, yellow=True)
 
 
 @pytest.fixture(scope="session")

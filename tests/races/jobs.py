@@ -40,6 +40,9 @@ def run(job: dict[str, Any]) -> list[Row]:
 
 def _outcome(job: dict[str, Any], wait: Callable[[], object]) -> Row:
     connection.ensure_connection()
+    if job.get("die_commit"):
+        _die_at_commit(job["die_commit"], after=job["after"])
+    time.sleep(max(0.0, job.get("start_at", 0.0) - time.time()))
     wait()
     started = time.monotonic()
     try:
@@ -72,6 +75,22 @@ def _naive(job: dict[str, Any]) -> str:
 
 
 _WAYS: dict[str, Callable[[dict[str, Any]], str]] = {"guarded": _guarded, "naive": _naive}
+
+
+def _die_at_commit(number: int, *, after: bool) -> None:
+    """End the process at the n-th commit of a transaction: just before it, or once it is done."""
+    commit, left = connection.commit, [number]
+
+    def die() -> None:
+        left[0] -= 1
+        if after:
+            commit()
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if not after:
+            commit()
+
+    connection.commit = die  # type: ignore[method-assign] - this process is about to die
 
 
 class _Killer:

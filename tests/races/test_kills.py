@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -113,8 +114,23 @@ def test_killed_at_any_statement_it_is_delivered_once_by_the_sweep(
     assert Good.objects.count() == survived - 2
 
 
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("number", [1, 2])
+def test_killed_at_a_commit_it_is_delivered_once(
+    worker: Worker, tea_box: PaymentPage, sandbox: Sandbox, number: int, after: bool
+) -> None:
+    """Just before the commits of recording and of delivery, and just after: never told, but done."""
+    reference = sandbox.pay("tea-box")
+    answer = worker.run(
+        reference=reference, token=str(tea_box.token), die_commit=number, after=after
+    )
+    assert answer["killed"] == signal.SIGKILL
+    assert Good.objects.exists() == (number == 2 and after)
+    sweep_to_the_end()
+    assert once(reference)
+
+
 def _child_of(worker: Worker) -> int:
     """The fork that runs the job."""
     pid = worker.pid
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
-        return int(children.read().split()[0])
+    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])

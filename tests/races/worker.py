@@ -20,7 +20,7 @@ def main(database: str) -> None:
     django.setup()
     from tests.races.jobs import run  # the models must be loaded first
 
-    print("ready", flush=True)
+    _say("ready")
     for line in sys.stdin:
         job = json.loads(line)
         reading, writing = os.pipe()
@@ -33,7 +33,12 @@ def main(database: str) -> None:
             text = pipe.read()
         _pid, status = os.waitpid(pid, 0)
         killed = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-        print(json.dumps({"rows": json.loads(text or "[]"), "killed": killed}), flush=True)
+        _say(json.dumps({"rows": json.loads(text or "[]"), "killed": killed}))
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def _work(run: Any, job: dict[str, Any], writing: int) -> None:
