@@ -32,6 +32,7 @@ class Door(TextChoices):
     CALLBACK = "callback", _("callback")
     WEBHOOK = "webhook", _("webhook")
     CONFIRM = "confirm", _("confirm")
+    EXPECTED = "expected", _("expected beforehand")
     ADMIN = "admin", _("admin")
     COMMAND = "command", _("command")
     SWEEP = "sweep", _("sweep")

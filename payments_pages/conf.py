@@ -6,7 +6,7 @@ finds it before that.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -30,7 +30,10 @@ KEYS = frozenset(
         "HANDLER",
         "LEASE",
         "MAX_ATTEMPTS",
+        "MERCHANT_CONTACT",
+        "MERCHANT_NAME",
         "MODE",
+        "OVERDUE",
         "PAY_URL",
         "READ_TIMEOUT",
         "REFERENCE_PARAMS",
@@ -39,6 +42,10 @@ KEYS = frozenset(
         "SECRET_KEY",
         "SITE_URL",
         "UNKNOWN_STATUSES",
+        "WEBHOOK_ALGORITHM",
+        "WEBHOOK_HEADER",
+        "WEBHOOK_SECRETS",
+        "WHAT_HAPPENS_NEXT",
     }
 )
 
@@ -160,6 +167,43 @@ class Configuration:
     def backoff(self) -> float:
         """Return the seconds before the second attempt; each further one doubles it."""
         return float(self.get("BACKOFF", 10))
+
+    @property
+    def overdue(self) -> float:
+        """Return the seconds after which a due row means that no sweep is running."""
+        return float(self.get("OVERDUE", 300))
+
+    @property
+    def webhook_secrets(self) -> tuple[str, ...]:
+        """Return the secrets a webhook may be signed with: as set, or the secret key itself."""
+        secrets: Sequence[str] | str | None = self.get("WEBHOOK_SECRETS")
+        if secrets is None:
+            key = self.secret_key
+            secrets = (key() if callable(key) else key).strip()
+        found = (secrets,) if isinstance(secrets, str) else secrets
+        return tuple(filter(None, (secret.strip() for secret in found)))
+
+    @property
+    def webhook_header(self) -> str:
+        """Return the header that carries the signature; "" keeps the webhook closed."""
+        return str(self.get("WEBHOOK_HEADER", "") or "")
+
+    @property
+    def webhook_algorithm(self) -> str:
+        """Return `"sha256"` or `"sha512"`; "" keeps the webhook closed."""
+        return str(self.get("WEBHOOK_ALGORITHM", "") or "")
+
+    def merchant_text(self, key: str, language: str) -> str:
+        """Return a text for payers: one for all languages, or by language code.
+
+        `key` is `MERCHANT_NAME`, `MERCHANT_CONTACT` or `WHAT_HAPPENS_NEXT`. Of several, the
+        language's own wins, then its base ("ar" for "ar-jo"), then the first one.
+        """
+        texts: Mapping[str, str] | str = self.get(key, "")
+        if not isinstance(texts, Mapping):
+            return str(texts)
+        base = language.split("-", maxsplit=1)[0]
+        return str(texts.get(language) or texts.get(base) or next(iter(texts.values()), ""))
 
 
 conf = Configuration()

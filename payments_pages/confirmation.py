@@ -2,7 +2,6 @@
 
 import logging
 from dataclasses import dataclass, field
-from functools import partial
 from uuid import UUID
 
 from django.db import DatabaseError
@@ -103,10 +102,13 @@ def confirm_payment_on_commit(reference: str, *, door: Door = Door.CONFIRM) -> N
     between the commit and the call leaves no trace for the sweep: keep a webhook as second door.
     """
     check_reference(reference)
+
+    # A function and not a partial: Django's own report of a failed hook asks for its name.
+    def confirm_committed_payment() -> None:
+        confirm_payment(reference, door=door, vouched=True)
+
     db_transaction.on_commit(
-        partial(confirm_payment, reference, door=door, vouched=True),
-        using=primary_alias(Fulfilment),
-        robust=True,
+        confirm_committed_payment, using=primary_alias(Fulfilment), robust=True
     )
 
 
@@ -153,7 +155,9 @@ def _confirm(run: _Run) -> Confirmation:
     if held is not None:
         return _ask(run, row, held, existing)
     if row.state != VerificationState.SETTLED:
-        row = verification.await_rival(run.key) or row
+        row, transaction = verification.await_rival(run.key) or row, None
+    if transaction is None:
+        # A rival may have been through the whole path since we looked.
         transaction = find_transaction(run.key)
     return _answer(run, row, transaction)
 

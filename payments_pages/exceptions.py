@@ -4,6 +4,7 @@
     ├── ConfigurationError             a setting is missing or wrong
     ├── OpenTransactionError           the path was entered inside a transaction of the caller
     ├── InvalidReference               not a reference; nothing was asked
+    ├── InvalidEvent                   a webhook's body is not an event we can read
     ├── AmountError                    a typed amount cannot be read
     ├── PageError                      a page cannot be made or changed as asked
     ├── DeliveryError                  for the merchant's handler to raise
@@ -32,6 +33,7 @@ __all__ = [
     "ConfigurationError",
     "DeadlineExceeded",
     "DeliveryError",
+    "InvalidEvent",
     "InvalidReference",
     "InvalidResponse",
     "NotFound",
@@ -66,6 +68,10 @@ class OpenTransactionError(PaymentsPagesError, TransactionManagementError):
 
 class InvalidReference(PaymentsPagesError, BadRequest):
     """Refuse text that cannot be a reference; Django answers it with 400."""
+
+
+class InvalidEvent(PaymentsPagesError, BadRequest):
+    """Refuse a webhook's body, or a confirm's, that cannot be read; Django answers it with 400."""
 
 
 class AmountError(PaymentsPagesError, ValueError):

@@ -3,20 +3,23 @@
 The sweep is the guarantee; every other door is only speed. Any number may run at once.
 """
 
+import datetime as dt
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from django.db import close_old_connections
+from django.db.models import DurationField, ExpressionWrapper, F
 
 from payments_pages.choices import Door, Outcome
 from payments_pages.confirmation import confirm_payment
+from payments_pages.databases import UtcNow
 from payments_pages.exceptions import ConfigurationError
 from payments_pages.models import Fulfilment, Verification
 from payments_pages.verification import purge_unknown
 
-__all__ = ["SweepReport", "sweep_due"]
+__all__ = ["SweepReport", "oldest_due", "sweep_due"]
 
 logger = logging.getLogger("payments_pages.sweeping")
 
@@ -63,6 +66,20 @@ def sweep_due(
         progress(report)
     report.purged = purge_unknown()
     return report
+
+
+def oldest_due() -> dt.timedelta | None:
+    """Return for how long the oldest due row has been waiting, by the database; None: nothing is.
+
+    The one figure that shows every failure: it grows when no sweep runs, when the service is
+    down and when a handler fails.
+    """
+    waiting = ExpressionWrapper(UtcNow() - F("next_at"), output_field=DurationField())
+    ages = [
+        rows.primary().due().values_list(waiting, flat=True).first()
+        for rows in (Verification.objects, Fulfilment.objects)
+    ]
+    return max((age for age in ages if age is not None), default=None)
 
 
 def _due(batch: int) -> Iterator[tuple[str, bool]]:

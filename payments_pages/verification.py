@@ -32,6 +32,7 @@ __all__ = [
     "purge_unknown",
     "receive",
     "settle",
+    "waiting_references",
 ]
 
 SCHEDULE = (5, 30, 120, 600, 3600)
@@ -176,6 +177,17 @@ def await_rival(key: str) -> Verification | None:
         time.sleep(pause)
         pause = min(pause * 1.5, 0.25)
     return row
+
+
+def waiting_references(*, since: dt.datetime | None = None) -> list[str]:
+    """Return the references that are still asked about, or were given up, oldest first.
+
+    `since` leaves out those first seen before it.
+    """
+    rows = Verification.objects.primary().exclude(state=VerificationState.SETTLED)
+    if since is not None:
+        rows = rows.filter(created_at__gte=since)
+    return list(rows.order_by("pk").values_list("reference", flat=True))
 
 
 def purge_unknown() -> int:

@@ -3,12 +3,15 @@
 import datetime as dt
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
-from django.db import connection
+from django.db import connection, connections
 from django.db.models import F
 from django.http import HttpResponse
 from django.test import Client
@@ -144,3 +147,40 @@ def child_environment(settings: Any, sandbox: Sandbox) -> Callable[[], dict[str,
         }
 
     return build
+
+
+def in_thread(action: Callable[[], Any]) -> Future[Any]:
+    """Start an action in a thread that has its own connections, and closes them."""
+    promise: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            promise.set_result(action())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
+            promise.set_exception(error)
+        finally:
+            connections.close_all()
+
+    threading.Thread(target=work).start()
+    return promise
+
+
+@contextmanager
+def meanwhile(statement: str, action: Callable[[], Any]) -> Iterator[list[Any]]:
+    """Let a rival do all of `action` just before our first statement that begins so.
+
+    The interleaving that a race hits once in a thousand runs, every time. The list gets what
+    the rival's action returned.
+    """
+    results: list[Any] = []
+    quote = connection.ops.quote_name
+
+    def step(execute: Callable[..., Any], sql: str, *arguments: Any) -> Any:
+        plain = sql.replace(quote("x")[0], "")
+        if not results and plain.startswith(statement):
+            results.append(in_thread(action).result(timeout=30))
+        return execute(sql, *arguments)
+
+    with connection.execute_wrapper(step):
+        yield results
+    assert results, f"no statement began with {statement!r}"

@@ -162,7 +162,7 @@ class _Story:
     def _deactivate(self, page: PaymentPage) -> None:
         listing = self.visitor.get(f"{self.addresses.site}/admin/payments_pages/paymentpage/")
         answer = self.visitor.submit(
-            listing, {"action": "deactivate", "_selected_action": str(page.pk)}
+            listing, {"action": "deactivate_pages", "_selected_action": str(page.pk)}
         )
         require(answer.status_code == 302, f"The admin action answered {answer.status_code}.")
         refused = self.visitor.get(public_url(page))

@@ -38,14 +38,14 @@ class LicenceAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic for m
         """Show the payment's reference."""
         return licence.fulfilment.transaction.reference
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's signature
         """Forbid it to everyone."""
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 - Django's signature
         """Forbid it to everyone."""
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 - Django's signature
         """Forbid it to everyone: a licence is the proof of a delivery."""
         return False

@@ -1,16 +1,84 @@
 """Hold what a merchant said beforehand a reference must pay."""
 
-from django.db import models
+import secrets
+import string
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import IntegrityError, models, transaction
 from django.utils.translation import gettext_lazy as _
 
+from payments_pages.choices import Door, VerificationState
+from payments_pages.conf import conf
+from payments_pages.databases import from_now
 from payments_pages.models.pages import PaymentPage
-from payments_pages.models.querysets import PrimaryQuerySet
+from payments_pages.models.querysets import PrimaryQuerySet, primary_alias
+from payments_pages.models.verifications import Verification
+from payments_pages.references import reference_key
 
 __all__ = ["ExpectedPayment"]
 
+ALPHABET = string.ascii_letters + string.digits
+LENGTH = 24
+TRIES = 3
+CODE_LENGTH = 3
+FIRST_ASK = 120
+"""Seconds until the sweep first asks: a payer needs about that long."""
+
 
 class ExpectedPaymentQuerySet(PrimaryQuerySet["ExpectedPayment"]):
-    """Read expected payments from the primary database."""
+    """Make expected payments, and read them from the primary database."""
+
+    def expect(
+        self,
+        *,
+        amount: int,
+        currency: str,
+        page: PaymentPage | None = None,
+        context: Mapping[str, Any] | None = None,
+    ) -> "ExpectedPayment":
+        """Expect one payment under a new reference: for a popup, an SDK or a redirect.
+
+        `amount` is minor units. The reference is unguessable and in the service's alphabet
+        (letters and digits). It is asked about by the sweep too, from two minutes on: a payer
+        who pays and never comes back is not forgotten. May be called inside a transaction, such
+        as the one that makes the order. Raise `ValueError` for an amount or currency that no
+        payment could match.
+        """
+        if type(amount) is not int or amount <= 0:
+            raise ValueError("An expected amount is a positive int of minor units.")
+        if not (len(currency) == CODE_LENGTH and currency.isascii() and currency.isalpha()):
+            raise ValueError("A currency is a code of three letters, such as ILS.")
+        using = primary_alias(self.model)
+        for _attempt in range(TRIES):
+            reference = "".join(secrets.choice(ALPHABET) for _place in range(LENGTH))
+            key = reference_key(reference)
+            expected = self.model(
+                reference=reference,
+                reference_key=key,
+                amount=amount,
+                currency=currency.upper(),
+                page=page,
+                context=dict(context or {}),
+            )
+            try:
+                with transaction.atomic(using=using):
+                    expected.save(using=using, force_insert=True)
+                    Verification.objects.using(using).create(
+                        reference=reference,
+                        reference_key=key,
+                        mode=conf.mode,
+                        state=VerificationState.DUE,
+                        next_at=from_now(FIRST_ASK),
+                        first_door=Door.EXPECTED,
+                        vouched=True,
+                    )
+            except IntegrityError:
+                if not self.using(using).filter(reference_key=key).exists():
+                    raise
+            else:
+                return expected
+        raise RuntimeError("No free reference was found.")
 
 
 class ExpectedPayment(models.Model):

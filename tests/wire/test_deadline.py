@@ -50,7 +50,7 @@ def test_the_deadline_holds_whatever_the_server_does(
     started = time.monotonic()
     with pytest.raises(DeadlineExceeded):
         get(transport)
-    assert 0.35 < time.monotonic() - started < 1.5
+    assert 0.35 < time.monotonic() - started < 3
 
 
 def test_silence_longer_than_the_read_timeout_ends_a_call(serve: Callable[..., RawServer]) -> None:
@@ -58,7 +58,7 @@ def test_silence_longer_than_the_read_timeout_ends_a_call(serve: Callable[..., R
     with pytest.raises(ServiceUnavailable) as caught:
         get(to(serve(say_nothing), deadline=20, read_timeout=0.2))
     assert type(caught.value) is ServiceUnavailable
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < 3
 
 
 def test_a_slow_answer_within_the_deadline_is_taken(serve: Callable[..., RawServer]) -> None:
@@ -76,7 +76,7 @@ def test_a_budget_can_only_shorten_the_deadline(serve: Callable[..., RawServer])
         started = time.monotonic()
         with pytest.raises(DeadlineExceeded):
             get(to(server, deadline=deadline), budget=budget)
-        assert time.monotonic() - started < 1.5
+        assert time.monotonic() - started < 3
 
 
 def test_no_time_left_means_no_call(serve: Callable[..., RawServer]) -> None:
@@ -104,7 +104,7 @@ def test_a_server_that_stalls_in_the_tls_handshake_is_left(
         started = time.monotonic()
         with pytest.raises(DeadlineExceeded) as caught:
             post(transport)
-        assert time.monotonic() - started < 1.5
+        assert time.monotonic() - started < 3
         assert caught.value.maybe_done is False
 
 
@@ -133,7 +133,7 @@ def test_many_addresses_of_a_name_do_not_multiply_the_time(
     started = time.monotonic()
     with pytest.raises(DeadlineExceeded) as caught:
         post(transport)
-    assert 0.4 < time.monotonic() - started < 1.5
+    assert 0.4 < time.monotonic() - started < 3
     assert caught.value.maybe_done is False
 
 
@@ -164,7 +164,7 @@ def test_the_deadline_holds_over_tls(
     started = time.monotonic()
     with pytest.raises(DeadlineExceeded):
         get(transport)
-    assert 0.5 < time.monotonic() - started < 1.5
+    assert 0.5 < time.monotonic() - started < 3
 
 
 @pytest.mark.parametrize("tls", [False, True])
@@ -178,6 +178,6 @@ def test_a_server_that_stops_reading_does_not_hold_a_large_write(
     )
     started = time.monotonic()
     with pytest.raises(ServiceUnavailable) as caught:
-        transport.exchange("POST", transport.target("/page"), json_body={"name": "x" * 32_000_000})
-    assert time.monotonic() - started < 2
+        transport.exchange("POST", transport.target("/page"), json_body={"name": "x" * 16_000_000})
+    assert time.monotonic() - started < 5
     assert caught.value.maybe_done is True

@@ -8,8 +8,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from payments_pages.conf import conf
 from payments_pages.management.progress import Progress
-from payments_pages.sweeping import SweepReport, sweep_due
+from payments_pages.sweeping import SweepReport, oldest_due, sweep_due
 
 __all__ = ["Command"]
 
@@ -29,12 +30,21 @@ class Command(BaseCommand):
         parser.add_argument(
             "--interval", type=float, default=10, help="seconds between two sweeps of --watch"
         )
+        parser.add_argument(
+            "--age",
+            action="store_true",
+            help="only print for how many seconds the oldest due row has waited; "
+            "exit code 1 when that is more than OVERDUE",
+        )
         parser.add_argument("--batch", type=int, default=100, help="rows read at a time")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Sweep; with --watch, end after the row in hand when told to stop."""
         if options["batch"] < 1 or options["interval"] <= 0:
             raise CommandError("--batch and --interval must be above zero.")
+        if options["age"]:
+            self._print_age()
+            return
         if not options["watch"]:
             report = self._sweep(options["batch"], _Stop())
             if report.errors:
@@ -46,6 +56,15 @@ class Command(BaseCommand):
             self._sweep(options["batch"], stop, quiet=True)
             stop.sleep(options["interval"])
         self.stdout.write("Stopped.")
+
+    def _print_age(self) -> None:
+        age = oldest_due()
+        seconds = 0 if age is None else max(0, int(age.total_seconds()))
+        self.stdout.write(str(seconds))
+        if seconds > conf.overdue:
+            raise CommandError(
+                f"The oldest due row has waited for {seconds} s: is a sweep running?"
+            )
 
     def _sweep(self, batch: int, stop: "_Stop", *, quiet: bool = False) -> SweepReport:
         line = Progress(self.stdout)

@@ -1,0 +1,57 @@
+"""Send a signed webhook to this site, as the service would."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+import requests
+from django.core.management.base import BaseCommand, CommandError
+from django.urls import reverse
+
+from payments_pages.conf import conf
+from payments_pages.references import check_reference
+from payments_pages.signatures import ALGORITHMS, sign
+
+__all__ = ["Command"]
+
+TIMEOUT = 30
+
+
+class Command(BaseCommand):
+    """Sign and post one event, to try the webhook and its settings."""
+
+    help = (
+        "Sign an event with this site's own settings and post it to its webhook. The service is "
+        "then asked as ever: nothing is delivered that it does not call paid. Exit code 1: the "
+        "webhook did not answer 200."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Add the reference, the event and the address."""
+        parser.add_argument("reference")
+        parser.add_argument("--event", default="charge.success", help="default: %(default)s")
+        parser.add_argument("--url", help="default: SITE_URL and the webhook's own path")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Post it; print the status and the answer."""
+        if not conf.webhook_header or conf.webhook_algorithm not in ALGORITHMS:
+            raise CommandError("Set WEBHOOK_HEADER and WEBHOOK_ALGORITHM first.")
+        if not conf.site_url and not options["url"]:
+            raise CommandError("Set SITE_URL, or give --url.")
+        url = options["url"] or conf.site_url + reverse("payments_pages:webhook")
+        name = "transaction_reference" if options["event"].startswith("refund.") else "reference"
+        data = {name: check_reference(options["reference"])}
+        body = json.dumps({"event": options["event"], "data": data}).encode()
+        headers = {
+            "Content-Type": "application/json",
+            conf.webhook_header: sign(body, conf.webhook_secrets[0], conf.webhook_algorithm),
+        }
+        try:
+            answer = requests.post(
+                url, data=body, headers=headers, timeout=TIMEOUT, allow_redirects=False
+            )
+        except requests.RequestException as error:
+            raise CommandError(f"{url} cannot be reached: {type(error).__name__}.") from error
+        self.stdout.write(f"{url} answered {answer.status_code}: {answer.text[:200]}")
+        if answer.status_code != 200:
+            raise CommandError("The webhook was not taken.")
