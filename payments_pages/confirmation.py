@@ -98,10 +98,12 @@ def confirm_payment(
 def confirm_payment_on_commit(reference: str, *, door: Door = Door.CONFIRM) -> None:
     """Confirm a reference after the caller's own transaction has committed.
 
-    For code that is inside `atomic()`. Errors are logged, never raised into the caller. A crash
-    between the commit and the call leaves no trace for the sweep: keep a webhook as second door.
+    For code that is inside `atomic()`. The reference is noted in that transaction, so that a
+    crash between the commit and the call loses nothing: the sweep takes it. Errors of the call
+    are logged, never raised into the caller.
     """
     check_reference(reference)
+    verification.note(reference, reference_key(reference), door=door)
 
     # A function and not a partial: Django's own report of a failed hook asks for its name.
     def confirm_committed_payment() -> None:

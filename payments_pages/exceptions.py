@@ -71,7 +71,9 @@ class InvalidReference(PaymentsPagesError, BadRequest):
 
 
 class InvalidEvent(PaymentsPagesError, BadRequest):
-    """Refuse a webhook's body, or a confirm's, that cannot be read; Django answers it with 400."""
+    """Refuse a webhook's or a confirm's body; `status` is the HTTP status that says why."""
+
+    status: ClassVar[int] = 400
 
 
 class AmountError(PaymentsPagesError, ValueError):

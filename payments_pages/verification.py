@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.expressions import CombinedExpression
 from django.utils import timezone
@@ -19,7 +19,7 @@ from payments_pages.choices import Door, VerificationState
 from payments_pages.conf import conf
 from payments_pages.databases import UtcNow, from_now
 from payments_pages.exceptions import NotFound, ServiceError
-from payments_pages.models import PaymentPage, Transaction, Verification
+from payments_pages.models import PaymentPage, Transaction, Verification, primary_alias
 
 __all__ = [
     "Claim",
@@ -29,6 +29,7 @@ __all__ = [
     "claimed_page",
     "fail",
     "find",
+    "note",
     "purge_unknown",
     "receive",
     "settle",
@@ -89,6 +90,28 @@ def receive(
             raise
         return theirs, None
     return row, Claim(row.pk, 1, row.created_at)
+
+
+def note(reference: str, key: str, *, door: Door) -> None:
+    """Insert a row that is due soon, unless there is one; may be part of a caller's transaction."""
+    if find(key) is not None:
+        return
+    using = primary_alias(Verification)
+    row = Verification(
+        reference=reference,
+        reference_key=key,
+        mode=conf.mode,
+        state=VerificationState.DUE,
+        next_at=from_now(SCHEDULE[0]),
+        first_door=door,
+        vouched=True,
+    )
+    try:
+        with transaction.atomic(using=using):  # a savepoint: a rival's row must not spoil theirs
+            row.save(using=using, force_insert=True)
+    except IntegrityError:
+        if find(key) is None:
+            raise
 
 
 def claim(row: Verification, *, refresh: bool, vouched: bool) -> Claim | None:

@@ -150,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.rfile.read(int(length))
 
     def _refuse(self, status: str) -> None:
-        self.close_connection = True
+        # Where the next request would start is not known.
         self._send(status, [("Content-Type", "text/plain"), ("Connection", "close")], b"")
 
     def _environ(self, body: bytes) -> dict[str, Any]:

@@ -85,7 +85,6 @@ STEPS = {
     "new": [
         "SELECT payments_pages_verification",
         "INSERT INTO payments_pages_verification",
-        "UPDATE payments_pages_verification",
         "UPDATE payments_pages_fulfilment",
     ],
     "pending": [
@@ -100,7 +99,7 @@ STEPS = {
         "UPDATE payments_pages_fulfilment",
     ],
 }
-"""By what went before: the statements with which each step of the path begins."""
+"""By what went before: the statements, outside a transaction of ours, at which a step begins."""
 
 
 @at_once

@@ -69,7 +69,7 @@ class Merchant:
         self.received.append((headers, environ["wsgi.input"].read()))
         self.before_answer()
         status = self.answers.pop(0) if self.answers else 200
-        start_response(f"{status} Told", [])
+        start_response(f"{status} Told", [("Location", f"{self.url}elsewhere/")])
         return [b""]
 
 

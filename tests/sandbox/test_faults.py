@@ -250,8 +250,8 @@ def test_c15_a_drip_arrives_whole_in_the_end(sandbox: Sandbox, api: Any, part: s
 def test_c15_a_drip_escapes_a_read_timeout(sandbox: Sandbox, api: Any) -> None:
     sandbox.faults.add(kind="drip", seconds=0.01)
     started = time.monotonic()
-    assert api("GET", "/page/check_slug_availability/free", timeout=0.3).status_code == 200
-    assert time.monotonic() - started > 0.6
+    assert api("GET", "/page/check_slug_availability/free", timeout=1).status_code == 200
+    assert time.monotonic() - started > 1.5
 
 
 def test_a_drip_ends_when_the_client_goes(sandbox: Sandbox, api: Any) -> None:

@@ -41,6 +41,7 @@ def test_a_connection_stays_open(sandbox: Sandbox) -> None:
         ("/api/page", b"x" * 5000, 400),
         ("/pay/nothing", b"a=b", 404),
         ("/nowhere", None, 404),
+        ("/api/page", b"{}" * 2000, 400),
         ("/_sandbox/state", None, 200),
     ]:
         connection.request("POST" if body else "GET", target, body, headers)
@@ -50,6 +51,20 @@ def test_a_connection_stays_open(sandbox: Sandbox) -> None:
         ports.add(connection.sock.getsockname())
     connection.close()
     assert len(ports) == 1
+
+
+def test_a_head_has_no_body(sandbox: Sandbox) -> None:
+    connection = connect(sandbox)
+    for target in ["/api/page", "/checkout.css", "/_sandbox/state"]:
+        connection.request("HEAD", target)
+        answer = connection.getresponse()
+        assert answer.read() == b""
+        # Bytes of a body would be taken for the start of the next answer.
+        connection.request("GET", "/checkout.css")
+        answer = connection.getresponse()
+        assert answer.status == 200
+        assert b"color-scheme" in answer.read()
+    connection.close()
 
 
 def test_a_body_that_is_waited_for_is_asked_for(sandbox: Sandbox) -> None:

@@ -1,0 +1,23 @@
+"""Tell a monitor whether what is due is being taken."""
+
+from http import HTTPStatus
+
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+
+from payments_pages.conf import conf
+from payments_pages.sweeping import oldest_due
+from payments_pages.views.doors import answer, door
+
+__all__ = ["health"]
+
+
+@door
+def health(request: HttpRequest) -> HttpResponse:
+    """Answer 200 while the oldest due row is younger than `OVERDUE` seconds, else 503."""
+    if request.method not in {"GET", "HEAD"}:
+        return HttpResponseNotAllowed(["GET", "HEAD"])
+    age = oldest_due()
+    seconds = 0 if age is None else max(0, int(age.total_seconds()))
+    late = seconds > conf.overdue
+    status = HTTPStatus.SERVICE_UNAVAILABLE if late else HTTPStatus.OK
+    return answer({"oldest_due_seconds": seconds, "overdue": late}, status=status)
