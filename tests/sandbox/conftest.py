@@ -10,6 +10,7 @@ import requests
 
 from payments_pages.sandbox import Sandbox
 from payments_pages.sandbox.wire import HttpServer
+from tests.sandbox.payer import Payer
 
 KEY = "sk_test_tests"
 
@@ -84,3 +85,8 @@ def merchant() -> Iterator[Merchant]:
     yield site
     server.stop()
     thread.join()
+
+
+@pytest.fixture
+def payer(sandbox: Sandbox, plain: requests.Session) -> Payer:
+    return Payer(sandbox, plain)
