@@ -155,11 +155,13 @@ def in_thread(action: Callable[[], Any]) -> Future[Any]:
 
     def work() -> None:
         try:
-            promise.set_result(action())
+            result = action()
         except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
-            promise.set_exception(error)
-        finally:
             connections.close_all()
+            promise.set_exception(error)
+        else:
+            connections.close_all()
+            promise.set_result(result)
 
     threading.Thread(target=work).start()
     return promise

@@ -1,0 +1,100 @@
+"""Check where calls, payers and webhooks go."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Tags, register
+from django.urls import NoReverseMatch, Resolver404, reverse
+
+from payments_pages.checks.messages import Configs, error, is_texts, warning
+from payments_pages.choices import Mode
+from payments_pages.conf import conf
+from payments_pages.signatures import ALGORITHMS
+
+__all__ = ["check_addresses", "check_urls", "check_webhook"]
+
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+@register(Tags.security)
+def check_addresses(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
+    """E004: https, or http on loopback only. W001: a sandbox's address in production."""
+    messages: list[CheckMessage] = []
+    for key in ("BASE_URL", "PAY_URL", "SITE_URL"):
+        address = conf.get(key)
+        if address in (None, ""):
+            continue
+        if not _is_safe(str(address)):
+            hint = f'"{key}": "https://…" (http only on this machine itself)'
+            messages.append(error(f"PAYMENTS_PAGES[{key!r}] is not a safe address.", hint, 4))
+    base = str(conf.get("BASE_URL", ""))
+    if _is_safe(base) and urlsplit(base).hostname in _LOOPBACK and _is_live():
+        hint = '"BASE_URL": the address of the service\'s API, from its documentation'
+        messages.append(warning("A live key is used with a sandbox's address.", hint, 1))
+    return messages
+
+
+def _is_safe(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+        host, _port = parts.hostname, parts.port
+    except ValueError:
+        return False
+    if not host or parts.username or parts.password or parts.query or parts.fragment:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and host in _LOOPBACK)
+
+
+def _is_live() -> bool:
+    key = conf.get("SECRET_KEY")
+    prefixed = isinstance(key, str) and key.strip().startswith(f"sk_{Mode.LIVE}_")
+    return conf.get("MODE") == Mode.LIVE or prefixed
+
+
+@register(Tags.urls)
+def check_urls(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
+    """E015: our URLs are not included. E016: the result view does not exist."""
+    if not getattr(settings, "ROOT_URLCONF", None):
+        return []  # a worker or script that serves nothing
+    token = "00000000-0000-4000-8000-000000000000"  # noqa: S105 - not a secret
+    tests: tuple[tuple[Callable[[], str], str, str, int], ...] = (
+        (
+            lambda: reverse("payments_pages:callback"),
+            "The URLs of payments_pages are not included.",
+            'path("payments/", include("payments_pages.urls"))',
+            15,
+        ),
+        (
+            lambda: reverse(conf.result_view, kwargs={"token": token}),
+            "PAYMENTS_PAGES['RESULT_VIEW'] names no view that takes a token.",
+            '"RESULT_VIEW": "payments_pages:result"',
+            16,
+        ),
+    )
+    for ask, message, hint, number in tests:
+        try:
+            ask()
+        except (NoReverseMatch, Resolver404):
+            return [error(message, hint, number)]
+    return []
+
+
+@register(Tags.security)
+def check_webhook(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
+    """E017: unknown algorithm. E018: malformed secrets. W004: half of what opens the webhook."""
+    messages: list[CheckMessage] = []
+    header, algorithm = conf.get("WEBHOOK_HEADER"), conf.get("WEBHOOK_ALGORITHM")
+    if algorithm and algorithm not in ALGORITHMS:
+        hint = '"WEBHOOK_ALGORITHM": "sha256" or "sha512", as the service says'
+        messages.append(error("PAYMENTS_PAGES['WEBHOOK_ALGORITHM'] is unknown.", hint, 17))
+    secrets = conf.get("WEBHOOK_SECRETS")
+    if secrets is not None and not is_texts((secrets,) if isinstance(secrets, str) else secrets):
+        hint = '"WEBHOOK_SECRETS": (new, old), or leave it out: then it is the secret key'
+        messages.append(error("PAYMENTS_PAGES['WEBHOOK_SECRETS'] is malformed.", hint, 18))
+    if bool(header) != bool(algorithm):
+        hint = '"WEBHOOK_HEADER": "x-lahza-signature", "WEBHOOK_ALGORITHM": "sha256"'
+        message = "The webhook refuses everything until header and algorithm are both set."
+        messages.append(warning(message, hint, 4))
+    return messages

@@ -1,0 +1,85 @@
+"""Check that the keys are there, known, and agree with each other."""
+
+import difflib
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Tags, register
+from django.utils.module_loading import import_string
+
+from payments_pages.checks.messages import Configs, error, warning
+from payments_pages.choices import Mode
+from payments_pages.conf import KEYS, conf
+
+__all__ = ["check_handler", "check_keys", "check_mode"]
+
+
+@register(Tags.compatibility)
+def check_keys(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
+    """E001: required keys. E002: keys nobody knows. E003: the dict itself."""
+    found = getattr(settings, "PAYMENTS_PAGES", {})
+    if not isinstance(found, dict):
+        return [error("PAYMENTS_PAGES is not a dict.", "PAYMENTS_PAGES = {…}", 3)]
+    messages: list[CheckMessage] = [
+        error(f"PAYMENTS_PAGES[{key!r}] is missing.", hint, 1)
+        for key, hint in _REQUIRED.items()
+        if found.get(key) in (None, "") and not (key == "SECRET_KEY" and callable(found.get(key)))
+    ]
+    for key in found:
+        if key not in KEYS:
+            close = difflib.get_close_matches(str(key).upper(), KEYS, n=1)
+            hint = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(sorted(KEYS))}."
+            messages.append(error(f"PAYMENTS_PAGES[{key!r}] is not a setting.", hint, 2))
+    return messages
+
+
+_REQUIRED = {
+    "SECRET_KEY": '"SECRET_KEY": env("PAYMENTS_PAGES_SECRET_KEY")',
+    "BASE_URL": '"BASE_URL": the address of the service\'s API, from its documentation',
+    "PAY_URL": '"PAY_URL": the address under which the service shows pages',
+    "HANDLER": '"HANDLER": "shop.handlers.deliver"',
+}
+
+
+@register(Tags.compatibility)
+def check_mode(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
+    """E005: mode unknown. E006: mode against the key. W002: a test key with DEBUG off."""
+    key = conf.get("SECRET_KEY")
+    if callable(key):
+        # Not called: a check asks no vault. Its prefix cannot tell the mode at start-up.
+        return []
+    mode, prefix = conf.get("MODE"), _prefix(key)
+    if mode is not None and mode not in Mode.values:
+        return [error('PAYMENTS_PAGES["MODE"] must be "test" or "live".', '"MODE": "live"', 5)]
+    if mode is None and prefix is None and key:
+        hint = '"MODE": "test" or "live"'
+        return [error("Neither MODE nor the key's prefix says whether money is real.", hint, 5)]
+    if mode is not None and prefix is not None and mode != prefix:
+        hint = f'"MODE": "{prefix}", or leave it out'
+        return [error("MODE contradicts the key's prefix.", hint, 6)]
+    if (mode or prefix) == Mode.TEST and not settings.DEBUG:
+        hint = "Use a live key in production; with a test key no money moves."
+        return [warning("A test key is used with DEBUG off.", hint, 2)]
+    return []
+
+
+def _prefix(key: object) -> str | None:
+    text = key.strip() if isinstance(key, str) else ""
+    return next((str(mode) for mode in Mode if text.startswith(f"sk_{mode}_")), None)
+
+
+@register(Tags.compatibility)
+def check_handler(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
+    """E007: the handler does not import. E008: it is not callable."""
+    path = conf.get("HANDLER")
+    if not path:
+        return []
+    try:
+        handler = import_string(str(path))
+    except ImportError as failure:
+        hint = '"HANDLER": "shop.handlers.deliver", a module and a function in it'
+        return [error(f"PAYMENTS_PAGES['HANDLER'] cannot be imported: {failure}", hint, 7)]
+    if not callable(handler):
+        hint = "def deliver(fulfilment): …"
+        return [error("PAYMENTS_PAGES['HANDLER'] is not callable.", hint, 8)]
+    return []

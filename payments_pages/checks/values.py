@@ -1,0 +1,113 @@
+"""Check numbers, patterns, texts and the database they are used with."""
+
+import re
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Tags, register
+
+from payments_pages.attribution import STEPS
+from payments_pages.checks.messages import Configs, error, is_texts, warning
+from payments_pages.conf import conf
+
+__all__ = ["check_database", "check_numbers", "check_patterns", "check_texts"]
+
+_POSITIVE = (
+    "CONNECT_TIMEOUT",
+    "READ_TIMEOUT",
+    "DEADLINE",
+    "LEASE",
+    "BACKOFF",
+    "MAX_ATTEMPTS",
+    "OVERDUE",
+)
+_TEXTS = ("MERCHANT_NAME", "MERCHANT_CONTACT", "WHAT_HAPPENS_NEXT")
+
+
+@register(Tags.compatibility)
+def check_numbers(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
+    """E009: times and counts above zero. E010: currencies' decimals are small whole numbers."""
+    messages: list[CheckMessage] = [
+        error(f"PAYMENTS_PAGES[{key!r}] must be a number above zero.", f'"{key}": 10', 9)
+        for key in _POSITIVE
+        if (value := conf.get(key)) is not None and not _is_positive(value)
+    ]
+    currencies = conf.get("CURRENCIES", {})
+    if not isinstance(currencies, dict) or not all(map(_is_exponent, currencies.items())):
+        hint = '"CURRENCIES": {"EGP": 2}: decimals as this service counts them, not ISO 4217'
+        messages.append(error("PAYMENTS_PAGES['CURRENCIES'] is malformed.", hint, 10))
+    return messages
+
+
+def _is_positive(value: object) -> bool:
+    return not isinstance(value, bool) and isinstance(value, int | float) and value > 0
+
+
+def _is_exponent(item: tuple[object, object]) -> bool:
+    code, exponent = item
+    known = isinstance(code, str) and re.fullmatch(r"[A-Z]{3}", code) is not None
+    return known and type(exponent) is int and 0 <= exponent <= 4
+
+
+@register(Tags.compatibility)
+def check_patterns(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
+    """E011: reference pattern. E012: reference parameters. E013: attribution. E014: statuses."""
+    messages: list[CheckMessage] = []
+    pattern = conf.get("REFERENCE_PATTERN")
+    if pattern is not None and not _compiles(pattern):
+        hint = r'"REFERENCE_PATTERN": r"[A-Za-z0-9._=-]{1,128}"'
+        messages.append(error("PAYMENTS_PAGES['REFERENCE_PATTERN'] is no pattern.", hint, 11))
+    if not is_texts(conf.get("REFERENCE_PARAMS", ("reference",))):
+        hint = '"REFERENCE_PARAMS": ("reference", "trxref")'
+        messages.append(error("PAYMENTS_PAGES['REFERENCE_PARAMS'] is malformed.", hint, 12))
+    steps = conf.get("ATTRIBUTION", ("expected",))
+    if not is_texts(steps) or not set(steps) <= set(STEPS):
+        hint = f'"ATTRIBUTION": some of {", ".join(STEPS)}, in order'
+        messages.append(error("PAYMENTS_PAGES['ATTRIBUTION'] names an unknown step.", hint, 13))
+    statuses = conf.get("UNKNOWN_STATUSES", (404,))
+    if not isinstance(statuses, list | tuple | set) or not set(statuses) <= {400, 404, 422}:
+        hint = '"UNKNOWN_STATUSES": (404,), or (400, 404)'
+        messages.append(error("PAYMENTS_PAGES['UNKNOWN_STATUSES'] is malformed.", hint, 14))
+    return messages
+
+
+def _compiles(pattern: object) -> bool:
+    try:
+        re.compile(str(pattern))
+    except re.error:
+        return False
+    return isinstance(pattern, str)
+
+
+@register(Tags.compatibility)
+def check_texts(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
+    """E019: what payers read is one text, or a text by language."""
+    return [
+        error(
+            f"PAYMENTS_PAGES[{key!r}] is neither a text nor a dict of texts.",
+            f'"{key}": "…", or {{"en": "…", "ar": "…"}}',
+            19,
+        )
+        for key in _TEXTS
+        if not _is_text_by_language(conf.get(key, ""))
+    ]
+
+
+def _is_text_by_language(value: object) -> bool:
+    if not isinstance(value, dict):
+        return isinstance(value, str)
+    return bool(value) and all(isinstance(text, str) for pair in value.items() for text in pair)
+
+
+@register(Tags.compatibility)
+def check_database(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
+    """W003: SQLite without IMMEDIATE transactions. Reads settings only."""
+    messages: list[CheckMessage] = []
+    for alias, database in settings.DATABASES.items():
+        sqlite = str(database.get("ENGINE", "")).endswith("sqlite3")
+        mode = str(database.get("OPTIONS", {}).get("transaction_mode", "")).upper()
+        if sqlite and mode not in {"IMMEDIATE", "EXCLUSIVE"}:
+            hint = f'DATABASES[{alias!r}]["OPTIONS"] = {{"transaction_mode": "IMMEDIATE", "timeout": 20}}'
+            message = f"SQLite database {alias!r} starts transactions that fail when others write."
+            messages.append(warning(message, hint, 3))
+    return messages
