@@ -148,6 +148,34 @@ def test_the_snippet_for_testing_a_handler_runs(settings: Any) -> None:
     exec(compile(snippet("test"), "README.md", "exec"), {"settings": settings})
 
 
+@pytest.mark.django_db
+def test_the_snippets_of_the_doors_run(settings: Any) -> None:
+    from django.core.checks import run_checks
+    from django.urls import path
+
+    names: dict[str, Any] = {
+        "PAYMENTS_PAGES": dict(settings.PAYMENTS_PAGES),
+        "urlpatterns": [],
+        "path": path,
+    }
+    for name in ("webhook", "texts", "expect", "health"):
+        exec(compile(snippet(name), f"README.md {name}", "exec"), names)
+    settings.PAYMENTS_PAGES = names["PAYMENTS_PAGES"]
+    assert [m for m in run_checks() if (m.id or "").startswith("payments_pages.E")] == []
+    assert names["expected"].amount == 12050
+    assert len(names["urlpatterns"]) == 1
+
+
+def test_the_blocks_in_the_readme_are_those_of_the_template() -> None:
+    base = (ROOT / "payments_pages/templates/payments_pages/base.html").read_text()
+    blocks = re.findall(r"{% block (\w+) %}", base)
+    text = README.split("fill its blocks", 1)[1].split(". Or send", 1)[0]
+    assert re.findall(r"`(\w+)`", text) == blocks
+    pages = re.findall(r"`(\w+\.html)`", README.split("To change a page", 1)[1].split("all of", 1)[0])
+    assert all((ROOT / "payments_pages/templates/payments_pages" / page).exists() for page in pages)
+    assert len(pages) == 6
+
+
 def test_the_settings_table_is_the_code() -> None:
     from payments_pages.conf import KEYS
 
@@ -177,4 +205,4 @@ def test_each_make_command_is_a_target() -> None:
 
 def test_every_python_block_is_run_by_a_test() -> None:
     blocks = README.count("```python")
-    assert blocks == len(re.findall(r"<!-- snippet: \S+ -->\n```python", README)) == 4
+    assert blocks == len(re.findall(r"<!-- snippet: \S+ -->\n```python", README)) == 8
