@@ -9,6 +9,7 @@ from pathlib import Path
 import environ  # type: ignore[import-untyped]  # ships no types
 from django.utils.translation import gettext_lazy as _
 
+from example_project import delivery
 from example_project.databases import database
 from example_project.secret_key import machine_secret_key
 
@@ -31,6 +32,26 @@ PAYMENTS_PAGES = {
     "PAY_URL": env.str("PAYMENTS_PAY_URL", default=f"{SERVICE_URL}/pay"),
     "SITE_URL": SITE_URL,
     "HANDLER": "example_project.shop.handlers.deliver",
+    "MAX_CALLS": env.int("PAYMENTS_MAX_CALLS", default=4),
+    "WEBHOOK_HEADER": env.str("PAYMENTS_WEBHOOK_HEADER", default="x-lahza-signature"),
+    "WEBHOOK_ALGORITHM": env.str("PAYMENTS_WEBHOOK_ALGORITHM", default="sha256"),
+}
+# Who delivers: "inline", or a worker on "tasks" (Django's own) or "celery".
+SHOP_DELIVERY = env.str("SHOP_DELIVERY", default="inline")
+PAYMENTS_PAGES |= delivery.keys(SHOP_DELIVERY)
+TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
+CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="redis://127.0.0.1:6379/0")
+CELERY_IMPORTS = ["payments_pages.celery"]
+CELERY_TASK_DEFAULT_QUEUE = "shop"
+# More than a task may take; the default gives a dead worker's message to another after an hour.
+CELERY_BROKER_TRANSPORT_OPTIONS = (
+    {"visibility_timeout": 600} if CELERY_BROKER_URL.startswith("redis") else {}
+)
+# What a browser needs of the service to pay in a popup. The key is public: it only starts payments.
+POPUP = {
+    "PUBLIC_KEY": env.str("PAYMENTS_PUBLIC_KEY", default="pk_test_sandbox"),
+    "INLINE_URL": env.str("PAYMENTS_INLINE_URL", default=f"{SERVICE_URL}/inline.js"),
+    "START_URL": env.str("PAYMENTS_START_URL", default=f"{SERVICE_URL}/checkout/start"),
 }
 
 INSTALLED_APPS = [
@@ -42,6 +63,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    *delivery.apps(SHOP_DELIVERY),
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

@@ -8,6 +8,8 @@ from example_project.shop import views
 
 urlpatterns = [
     path("", views.Storefront.as_view(), name="storefront"),
+    path("buy/<int:offer>/", views.buy, name="buy"),
+    path("orders/<uuid:token>/", views.OrderPage.as_view(), name="order"),
     path("purchases/", views.Purchases.as_view(), name="purchases"),
     path("sign-in/", LoginView.as_view(template_name="shop/sign_in.html"), name="sign-in"),
     path("sign-out/", LogoutView.as_view(), name="sign-out"),

@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 from uuid import UUID
 
+from django.db.models import Model
+
 from payments_pages.choices import Attributed
 from payments_pages.conf import conf
 from payments_pages.databases import text_key
+from payments_pages.exceptions import InvalidReference
 from payments_pages.models import ExpectedPayment, PaymentPage
 from payments_pages.policy import Expectation
+from payments_pages.references import check_reference, reference_key
 
 __all__ = ["STEPS", "Attribution", "Evidence", "attribute", "expectation_of"]
 
@@ -46,23 +50,23 @@ class Attribution:
 
 def by_expected(evidence: Evidence) -> Attribution | None:
     """Find the expected payment made for this very reference."""
-    expected = (
-        ExpectedPayment.objects.primary()
-        .filter(reference_key=evidence.reference_key)
-        .select_related("page")
-        .first()
-    )
-    if expected is None or expected.reference != evidence.reference:
+    expected = _expected(evidence.reference, evidence.reference_key)
+    if expected is None:
         return None
     return Attribution(by=Attributed.EXPECTED, page=expected.page, expected=expected)
 
 
 def by_metadata(evidence: Evidence) -> Attribution | None:
-    """Find a page that the transaction's metadata names.
+    """Find the expected payment or the page that the transaction's metadata names.
 
-    Its token, number or slug; or a `referrer` whose host and path are `PAY_URL` + slug (a
-    recorded body has it; not promised). In popup flows the payer's browser writes metadata.
+    An expected payment by its reference, for one that is paid under a second reference: the
+    payer tried twice (case C61). A page by its token, number or slug; or by a `referrer` whose
+    host and path are `PAY_URL` + slug (a recorded body has it; not promised). In popup flows the
+    payer's browser writes metadata.
     """
+    expected = _expected(evidence.metadata.get("payments_pages_expected"))
+    if expected is not None:
+        return Attribution(by=Attributed.METADATA, page=expected.page, expected=expected)
     for key, read in _METADATA_KEYS:
         if (value := evidence.metadata.get(key)) and (lookup := read(value)):
             page = PaymentPage.objects.primary().filter(**lookup).first()
@@ -110,7 +114,7 @@ def attribute(evidence: Evidence, steps: Iterable[str]) -> Attribution:
             continue
         if found.by is Attributed.NONE:
             found = answer
-        elif found.page is not None and answer.page is not None and found.page != answer.page:
+        elif _differ(found.page, answer.page) or _differ(found.expected, answer.expected):
             return Attribution(by=found.by, page=found.page, expected=found.expected, conflict=True)
     return found
 
@@ -129,6 +133,24 @@ def expectation_of(attribution: Attribution, reference_key: str) -> Expectation 
             amount=page.amount, currency=page.currency, conflict=attribution.conflict
         )
     return None
+
+
+def _differ(one: Model | None, other: Model | None) -> bool:
+    return one is not None and other is not None and one != other
+
+
+def _expected(reference: object, key: str = "") -> ExpectedPayment | None:
+    """Return the expected payment of a reference, byte for byte; None for what is none."""
+    if not isinstance(reference, str):
+        return None
+    if not key:
+        try:
+            key = reference_key(check_reference(reference))
+        except InvalidReference:
+            return None
+    rows = ExpectedPayment.objects.primary().filter(reference_key=key).select_related("page")
+    expected = rows.first()
+    return expected if expected is not None and expected.reference == reference else None
 
 
 def _token(value: object) -> dict[str, object] | None:

@@ -24,6 +24,7 @@ from payments_pages.exceptions import (
     ServiceError,
     ServiceUnavailable,
 )
+from payments_pages.gates import Gates
 from payments_pages.resources import PageList, PageResource, TransactionResource
 from payments_pages.transport import SIZE_LIMIT, Transport
 
@@ -45,8 +46,10 @@ class Client:
     Times are in seconds; `deadline` bounds a whole call. `unknown_statuses` are the HTTP
     statuses that mean "unknown now" when the service's envelope comes with them: the interface
     shows none, 404 is the likely one, 400 is seen as well (known fact). `before_call` is run
-    with the operation's name before every call and may refuse it by raising. A client is cheap
-    to build and safe to share: connections belong to the thread that calls.
+    with the operation's name before every call and may refuse it by raising. With `gates`, shared
+    by the clients of a process, at most `max_calls` calls wait at once and a service that keeps
+    failing is left alone for a while. A client is cheap to build and safe to share: connections
+    belong to the thread that calls.
     """
 
     def __init__(
@@ -60,6 +63,8 @@ class Client:
         unknown_statuses: Collection[int] = (404,),
         before_call: Callable[[str], None] | None = None,
         ca_bundle: str | None = None,
+        gates: Gates | None = None,
+        max_calls: int = 4,
     ) -> None:
         self._transport = Transport(
             secret_key=secret_key,
@@ -68,6 +73,8 @@ class Client:
             read_timeout=read_timeout,
             deadline=deadline,
             ca_bundle=ca_bundle,
+            gates=gates,
+            max_calls=max_calls,
         )
         self._unknown_statuses = frozenset(unknown_statuses)
         self._before_call = before_call

@@ -15,24 +15,31 @@ from payments_pages.choices import Mode
 from payments_pages.exceptions import ConfigurationError
 from payments_pages.money import EXPONENTS
 
-__all__ = ["KEYS", "Configuration", "conf"]
+__all__ = ["DELIVERIES", "KEYS", "Configuration", "conf"]
 
 SecretKey = str | Callable[[], str]
+
+DELIVERIES = ("inline", "queued")
 
 KEYS = frozenset(
     {
         "ATTRIBUTION",
         "BACKOFF",
         "BASE_URL",
+        "CACHE",
         "CONNECT_TIMEOUT",
         "CURRENCIES",
         "DEADLINE",
+        "DELIVERY",
         "HANDLER",
+        "HANDLER_ATOMIC",
         "LEASE",
         "MAX_ATTEMPTS",
+        "MAX_CALLS",
         "MERCHANT_CONTACT",
         "MERCHANT_NAME",
         "MODE",
+        "NUDGE",
         "OVERDUE",
         "PAY_URL",
         "READ_TIMEOUT",
@@ -41,6 +48,8 @@ KEYS = frozenset(
         "RESULT_VIEW",
         "SECRET_KEY",
         "SITE_URL",
+        "UNKNOWN_IN_ALL",
+        "UNKNOWN_PER_ADDRESS",
         "UNKNOWN_STATUSES",
         "WEBHOOK_ALGORITHM",
         "WEBHOOK_HEADER",
@@ -86,9 +95,7 @@ class Configuration:
         """Return `"test"` or `"live"`: as set, or by the key's prefix."""
         mode = self.get("MODE")
         if mode is None:
-            key = self.secret_key
-            text = (key() if callable(key) else key).strip()
-            mode = next((str(m) for m in Mode if text.startswith(f"sk_{m}_")), None)
+            mode = _mode_by_prefix(self.secret_key)
         if mode not in Mode.values:
             raise ConfigurationError('PAYMENTS_PAGES["MODE"] must be "test" or "live".')
         return str(mode)
@@ -102,6 +109,24 @@ class Configuration:
     def handler(self) -> str:
         """Return the dotted path of the merchant's function."""
         return str(self._required("HANDLER"))
+
+    @property
+    def handler_atomic(self) -> bool:
+        """Return whether the handler runs in the transaction that marks the delivery."""
+        return bool(self.get("HANDLER_ATOMIC", True))
+
+    @property
+    def delivery(self) -> str:
+        """Return `"inline"`: a door delivers by itself; or `"queued"`: it leaves that to a worker."""
+        delivery = str(self.get("DELIVERY", "inline"))
+        if delivery not in DELIVERIES:
+            raise ConfigurationError('PAYMENTS_PAGES["DELIVERY"] must be "inline" or "queued".')
+        return delivery
+
+    @property
+    def nudge(self) -> str:
+        """Return the dotted path of what sends a reference to a worker; "" when there is none."""
+        return str(self.get("NUDGE", "") or "")
 
     @property
     def result_view(self) -> str:
@@ -137,6 +162,26 @@ class Configuration:
     def deadline(self) -> float:
         """Return the seconds a whole call may take."""
         return float(self.get("DEADLINE", 8))
+
+    @property
+    def max_calls(self) -> int:
+        """Return how many threads of a process may wait on the service at once."""
+        return int(self.get("MAX_CALLS", 4))
+
+    @property
+    def cache(self) -> str:
+        """Return the alias of the cache that keeps the budgets for unknown references."""
+        return str(self.get("CACHE", "default"))
+
+    @property
+    def unknown_per_address(self) -> int:
+        """Return how many references that turn out unknown one address may ask about a minute."""
+        return int(self.get("UNKNOWN_PER_ADDRESS", 20))
+
+    @property
+    def unknown_in_all(self) -> int:
+        """Return how many references that turn out unknown all may ask about a minute."""
+        return int(self.get("UNKNOWN_IN_ALL", 120))
 
     @property
     def unknown_statuses(self) -> tuple[int, ...]:
@@ -204,6 +249,12 @@ class Configuration:
             return str(texts)
         base = language.split("-", maxsplit=1)[0]
         return str(texts.get(language) or texts.get(base) or next(iter(texts.values()), ""))
+
+
+def _mode_by_prefix(key: SecretKey) -> str | None:
+    """Read the mode off a key, in a frame of its own: error pages show every frame's variables."""
+    text = (key() if callable(key) else key).strip()
+    return next((str(mode) for mode in Mode if text.startswith(f"sk_{mode}_")), None)
 
 
 conf = Configuration()

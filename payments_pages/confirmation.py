@@ -1,33 +1,29 @@
 """Take one reference through the whole path. Every door calls `confirm_payment`."""
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from uuid import UUID
 
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError
 from django.db import transaction as db_transaction
 
 from payments_pages import recording, verification
+from payments_pages.admission import RETRY_AFTER, Admission, admit, put_off
 from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
+from payments_pages.conf import conf
 from payments_pages.connection import get_client
 from payments_pages.databases import is_transient, refuse_open_transaction
+from payments_pages.delivery import deliver, deliver_here
 from payments_pages.exceptions import (
     AuthenticationFailed,
     InvalidReference,
     NotFound,
     ServiceError,
 )
-from payments_pages.fulfilment import (
-    await_delivery,
-    deliver,
-    outcome_of,
-)
-from payments_pages.fulfilment import (
-    claim as claim_delivery,
-)
 from payments_pages.mirror import find_transaction
 from payments_pages.models import Fulfilment, Transaction, Verification, primary_alias
-from payments_pages.policy import FINAL_FAILURES
+from payments_pages.nudging import hand_on
+from payments_pages.outcomes import Confirmation, describe, outcome_without_fulfilment
 from payments_pages.references import check_reference, reference_key
 
 __all__ = ["Confirmation", "confirm_payment", "confirm_payment_on_commit", "describe"]
@@ -40,21 +36,6 @@ COME_BACK = 5
 FINAL = frozenset({FulfilmentState.DELIVERED, FulfilmentState.REJECTED})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confirmation:
-    """Tell what is true about a reference now. Holds no payer's data but through its rows.
-
-    `transaction` and `fulfilment` are None where there are none yet. `retry_after` is in
-    seconds, for outcomes that may change by themselves; None for the others.
-    """
-
-    outcome: Outcome
-    reference: str
-    transaction: Transaction | None = field(default=None, repr=False)
-    fulfilment: Fulfilment | None = field(default=None, repr=False)
-    retry_after: int | None = None
-
-
 def confirm_payment(
     reference: str,
     *,
@@ -62,6 +43,8 @@ def confirm_payment(
     page_token: UUID | None = None,
     refresh: bool = False,
     vouched: bool = False,
+    deliver_now: bool = False,
+    address: str = "",
     actor: str = "",
 ) -> Confirmation:
     """Ask whether a reference is paid, mirror the answer and give its value once.
@@ -69,7 +52,11 @@ def confirm_payment(
     The one entry of the path: safe to call any number of times, from any number of places, at
     once. `page_token` is the claim of a page's own callback. `refresh` asks the service about a
     settled reference too. `vouched` says that staff, the merchant's code or a signed message
-    named the reference. `door` and `actor` are for the timeline; no rule reads them.
+    named the reference; `address` is where an ask comes from that anybody could make, and is
+    what references nobody vouched for are budgeted by; blank is the merchant's own code.
+    `deliver_now` makes the delivery here even where `DELIVERY` is "queued":
+    who comes from the queue, or stands in for it (worker, sweep, staff, commands), says so, and
+    no rule in the path needs to know the doors. `door` and `actor` are for the timeline.
 
     Raise `InvalidReference` for what cannot be a reference, `OpenTransactionError` inside an
     open transaction, `ConfigurationError` when a required setting is missing. Nothing else: an
@@ -83,11 +70,13 @@ def confirm_payment(
         page_token=page_token,
         refresh=refresh,
         vouched=vouched,
+        here=deliver_now or conf.delivery == "inline",
+        address=address,
         actor=actor,
     )
     try:
         return _confirm(run)
-    except DatabaseError as error:
+    except (DatabaseError, InterfaceError) as error:
         if not is_transient(error):
             raise
         # Unknown, not failed: whatever was committed is found by the next caller or the sweep.
@@ -114,18 +103,6 @@ def confirm_payment_on_commit(reference: str, *, door: Door = Door.CONFIRM) -> N
     )
 
 
-def describe(transaction: Transaction) -> Confirmation:
-    """Tell what is true about a mirrored transaction, by the database alone."""
-    fulfilment: Fulfilment | None = getattr(transaction, "fulfilment", None)
-    outcome = outcome_of(fulfilment) if fulfilment else _unopened(transaction)
-    return Confirmation(
-        outcome=outcome,
-        reference=transaction.reference,
-        transaction=transaction,
-        fulfilment=fulfilment,
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
     """Carry the arguments of one run down the steps."""
@@ -136,26 +113,52 @@ class _Run:
     page_token: UUID | None
     refresh: bool
     vouched: bool
+    here: bool
+    address: str
     actor: str
 
 
 def _confirm(run: _Run) -> Confirmation:
     row = verification.find(run.key)
-    transaction = existing = None
     if row is None:
-        row, held = verification.receive(
-            run.reference, run.key, door=run.door, page_claim=run.page_token, vouched=run.vouched
-        )
-    else:
-        _compare(row, run.reference)
-        transaction = find_transaction(run.key)
-        held = None if _settled(run, row, transaction) else _claim(run, row)
-        # Once more, under the claim: who held it before may have written since.
-        existing = find_transaction(run.key) if held is not None else None
+        return _first(run)
+    _compare(row, run.reference)
+    transaction = find_transaction(run.key)
     if run.page_token is not None:
         verification.claim_page(row, run.page_token)
+    if not _settled(run, row, transaction):
+        vouched = run.vouched or row.vouched or transaction is not None
+        admission = admit(run.key, address=run.address, vouched=vouched)
+        if admission is not None:
+            held = verification.claim(row, refresh=run.refresh, vouched=run.vouched)
+            if held is not None:
+                # Once more, under the claim: who held it before may have written since.
+                return _ask(run, row, held, find_transaction(run.key), admission)
+            admission.withdraw()
+    return _after_rivals(run, row, transaction)
+
+
+def _first(run: _Run) -> Confirmation:
+    """Take a reference never seen: insert its row already claimed, and ask."""
+    admission = admit(run.key, address=run.address, vouched=run.vouched)
+    if admission is None:
+        put_off(run.reference, run.key, door=run.door, page_claim=run.page_token)
+        return Confirmation(
+            outcome=Outcome.UNAVAILABLE, reference=run.reference, retry_after=RETRY_AFTER
+        )
+    row, held = verification.receive(
+        run.reference, run.key, door=run.door, page_claim=run.page_token, vouched=run.vouched
+    )
     if held is not None:
-        return _ask(run, row, held, existing)
+        return _ask(run, row, held, None, admission)
+    admission.withdraw()
+    if run.page_token is not None:
+        verification.claim_page(row, run.page_token)
+    return _after_rivals(run, row, None)
+
+
+def _after_rivals(run: _Run, row: Verification, transaction: Transaction | None) -> Confirmation:
+    """Answer from the database, once nobody is asking any more."""
     if row.state != VerificationState.SETTLED:
         row, transaction = verification.await_rival(run.key) or row, None
     if transaction is None:
@@ -173,18 +176,20 @@ def _settled(run: _Run, row: Verification, transaction: Transaction | None) -> b
     return final or row.state == VerificationState.SETTLED
 
 
-def _claim(run: _Run, row: Verification) -> verification.Claim | None:
-    return verification.claim(row, refresh=run.refresh, vouched=run.vouched)
-
-
 def _ask(
-    run: _Run, row: Verification, held: verification.Claim, existing: Transaction | None
+    run: _Run,
+    row: Verification,
+    held: verification.Claim,
+    existing: Transaction | None,
+    admission: Admission,
 ) -> Confirmation:
     """Ask the service, with no transaction open, and write down what it says."""
     try:
         resource = get_client().verify_transaction(run.reference)
     except ServiceError as error:
+        admission.close(error)
         return _unanswered(run, row, held, error, existing)
+    admission.close()
     recorded = recording.record(
         held,
         resource,
@@ -193,6 +198,7 @@ def _ask(
         page_claim=row.page_claim,
         door=run.door,
         actor=run.actor,
+        claim=run.here,
     )
     if recorded is None or not recorded.claimed or recorded.fulfilment is None:
         return _answer(run, row, find_transaction(run.key))
@@ -229,46 +235,21 @@ def _unanswered(
 
 
 def _answer(run: _Run, row: Verification, transaction: Transaction | None) -> Confirmation:
-    """Answer from the database, after delivering what is open and nobody holds."""
+    """Answer from the database, after seeing to what is open and nobody holds."""
     if transaction is not None:
         recording.reconsider(transaction, page_claim=row.page_claim, door=run.door)
     fulfilment: Fulfilment | None = getattr(transaction, "fulfilment", None)
     if transaction is None or fulfilment is None:
-        outcome = _without_fulfilment(row, transaction)
+        outcome = outcome_without_fulfilment(row, transaction)
         return Confirmation(
             outcome=outcome,
             reference=run.reference,
             transaction=transaction,
             retry_after=None if outcome is Outcome.NOT_PAID else COME_BACK,
         )
-    if _is_open(fulfilment, due=getattr(transaction, "delivery_due", False)):
-        if claim_delivery(fulfilment):
-            return _delivered(run, fulfilment, deliver(fulfilment, door=run.door))
-        return _delivered(run, fulfilment, await_delivery(fulfilment))
-    if fulfilment.state == FulfilmentState.DELIVERING:
-        return _delivered(run, fulfilment, await_delivery(fulfilment))
-    return _delivered(run, fulfilment, outcome_of(fulfilment))
-
-
-def _is_open(fulfilment: Fulfilment, *, due: bool) -> bool:
-    if fulfilment.state == FulfilmentState.DELIVERING:
-        return due  # the lease has ended: its holder is gone
-    return fulfilment.state in {FulfilmentState.PENDING, FulfilmentState.FAILED}
-
-
-def _without_fulfilment(row: Verification, transaction: Transaction | None) -> Outcome:
-    if transaction is not None:
-        return _unopened(transaction)
-    if row.state == VerificationState.UNKNOWN:
-        return Outcome.UNKNOWN
-    if row.state == VerificationState.VERIFYING:
-        return Outcome.PENDING
-    return Outcome.UNAVAILABLE
-
-
-def _unopened(transaction: Transaction) -> Outcome:
-    failed = transaction.status in FINAL_FAILURES
-    return Outcome.NOT_PAID if failed else Outcome.PENDING
+    due = getattr(transaction, "delivery_due", False)
+    give = deliver_here if run.here else hand_on
+    return _delivered(run, fulfilment, give(fulfilment, due=due, door=run.door))
 
 
 def _delivered(run: _Run, fulfilment: Fulfilment, outcome: Outcome) -> Confirmation:

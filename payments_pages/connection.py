@@ -3,8 +3,12 @@
 from payments_pages.client import Client
 from payments_pages.conf import conf
 from payments_pages.databases import refuse_open_transaction
+from payments_pages.gates import Gates
 
-__all__ = ["get_client"]
+__all__ = ["GATES", "get_client"]
+
+GATES = Gates()
+"""What this process knows of the service's health; holds no setting."""
 
 
 def get_client() -> Client:
@@ -21,6 +25,8 @@ def get_client() -> Client:
         deadline=conf.deadline,
         unknown_statuses=conf.unknown_statuses,
         before_call=_refuse_open_transaction,
+        gates=GATES,
+        max_calls=conf.max_calls,
     )
 
 

@@ -13,6 +13,7 @@ from decimal import Decimal, InvalidOperation
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
+from payments_pages.answers import Answer
 from payments_pages.exceptions import (
     AuthenticationFailed,
     InvalidResponse,
@@ -22,7 +23,6 @@ from payments_pages.exceptions import (
     ServiceError,
     ServiceUnavailable,
 )
-from payments_pages.transport import Answer
 
 __all__ = ["MAX_RETRY_AFTER", "open_envelope", "parse_json", "retry_after_seconds"]
 

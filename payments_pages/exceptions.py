@@ -12,6 +12,7 @@
     └── ServiceError                   a call did not give an answer to act upon
         ├── ServiceUnavailable         no answer, or the service says it is unwell
         │   ├── DeadlineExceeded       the call's whole time is used up
+        │   ├── NotAsked               no call was made: too many wait, or the service keeps failing
         │   └── RateLimited            429
         ├── InvalidResponse            an answer came, and is not one we can believe
         ├── AuthenticationFailed       401 or 403: our key, never the payer's fault
@@ -36,6 +37,7 @@ __all__ = [
     "InvalidEvent",
     "InvalidReference",
     "InvalidResponse",
+    "NotAsked",
     "NotFound",
     "OpenTransactionError",
     "PageError",
@@ -141,6 +143,13 @@ class ServiceUnavailable(ServiceError):
 
 class DeadlineExceeded(ServiceUnavailable):
     """Report that the whole time of a call is used up."""
+
+
+class NotAsked(ServiceUnavailable):
+    """Report that we made no call, to spare the service and our own threads.
+
+    It says nothing about the payment, and nothing was done at the service.
+    """
 
 
 class RateLimited(ServiceUnavailable):

@@ -1,35 +1,30 @@
-"""Give the value, once: open the delivery, claim it, run the handler, complete it.
+"""Hold the right to give the value, once: open the delivery, claim it, keep the claim.
 
-`claim` is an autocommit compare-and-set. `deliver` opens one transaction whose *first* statement
-sets `delivered`, fenced by the attempt's number; the merchant's writes follow on the same
-connection. Both commit or neither does: exactly once for what the handler writes there.
+Every change is a compare-and-set on the attempt's number, the fence: it only rises.
 """
 
-import logging
-import random
 import time
-import traceback
 
-from django.db import DatabaseError
-from django.db import transaction as db_transaction
 from django.db.models import F, Q
 
-from payments_pages.choices import Door, EventKind, FulfilmentState, Outcome, Reason, Verdict
+from payments_pages.choices import FulfilmentState, Outcome, Reason, Verdict
 from payments_pages.conf import conf
-from payments_pages.databases import UtcNow, from_now
-from payments_pages.exceptions import PermanentFulfilmentError
-from payments_pages.handlers import load_handler
-from payments_pages.models import Event, Fulfilment, Transaction, primary_alias
+from payments_pages.databases import UtcNow, from_now, refuse_open_transaction
+from payments_pages.models import Fulfilment, Transaction
 from payments_pages.models.fulfilments import FulfilmentQuerySet
 from payments_pages.policy import POLICY_REASONS, Decision
-from payments_pages.redaction import redact
-from payments_pages.signals import fulfilment_delivered, fulfilment_failed, fulfilment_held
 
-__all__ = ["await_delivery", "claim", "deliver", "open_fulfilment", "outcome_of", "revise"]
+__all__ = [
+    "await_delivery",
+    "claim",
+    "claimed",
+    "is_claimable",
+    "open_fulfilment",
+    "outcome_of",
+    "renew_lease",
+    "revise",
+]
 
-logger = logging.getLogger("payments_pages.fulfilment")
-
-LONGEST_BACKOFF = 3600.0
 RIVAL_PATIENCE = 2.0
 EARLY_ATTEMPTS = 4
 """Attempts that a door may make before the backoff allows the next one."""
@@ -54,24 +49,28 @@ def outcome_of(fulfilment: Fulfilment) -> Outcome:
     return _OUTCOMES[FulfilmentState(fulfilment.state)]
 
 
-def open_fulfilment(transaction: Transaction, decision: Decision) -> Fulfilment | None:
+def open_fulfilment(
+    transaction: Transaction, decision: Decision, *, claim: bool
+) -> Fulfilment | None:
     """Insert the delivery that a decision calls for; None when it says wait.
 
-    Accepted: inserted already claimed by this caller, whose attempt is 1; if the caller dies,
-    the lease ends and the sweep takes it.
+    Accepted with `claim`: inserted already claimed by this caller, whose attempt is 1; if the
+    caller dies, the lease ends and the sweep takes it. Accepted without: due now, for whoever
+    claims it.
     """
     if decision.verdict is Verdict.WAIT:
         return None
-    accepted = decision.verdict is Verdict.ACCEPT
     fulfilment = Fulfilment(
         transaction=transaction,
         reference_key=transaction.reference_key,
-        state=FulfilmentState.DELIVERING if accepted else FulfilmentState.HELD,
+        state=FulfilmentState.HELD,
         reason=decision.reason,
         overpaid=decision.overpaid,
-        attempts=1 if accepted else 0,
-        next_at=from_now(conf.lease) if accepted else None,
     )
+    if decision.verdict is Verdict.ACCEPT:
+        fulfilment.state = FulfilmentState.DELIVERING if claim else FulfilmentState.PENDING
+        fulfilment.attempts = 1 if claim else 0
+        fulfilment.next_at = from_now(conf.lease if claim else 0)
     fulfilment.save(force_insert=True)
     return fulfilment
 
@@ -163,117 +162,37 @@ def await_delivery(fulfilment: Fulfilment) -> Outcome:
     return Outcome.DELIVERING
 
 
-def deliver(fulfilment: Fulfilment, *, door: Door) -> Outcome:
-    """Run the handler under the claim that `fulfilment.attempts` stands for.
+def is_claimable(fulfilment: Fulfilment, *, due: bool) -> bool:
+    """Say whether a claim may succeed; `due` says that `next_at` has come, by the database."""
+    if fulfilment.state == FulfilmentState.DELIVERING:
+        return due  # the lease has ended: its holder is gone
+    return fulfilment.state in {FulfilmentState.PENDING, FulfilmentState.FAILED}
 
-    Return `DELIVERED`; `DELIVERING` when a later attempt has fenced this one off, or when it
-    cannot be known whether the commit took effect; `DELIVERY_FAILED` or `HELD` when the handler
-    raised: rolled back, recorded, and due again after a backoff that doubles to an hour.
+
+def claimed(fulfilment: Fulfilment) -> FulfilmentQuerySet:
+    """Select the row while the claim that `fulfilment.attempts` stands for has not been passed by.
+
+    Every write under a claim goes through this: a later attempt, a decision of staff or a
+    delivery leaves it empty. That is the fence.
     """
-    try:
-        outcome = Outcome.DELIVERED if _run(fulfilment, door) else Outcome.DELIVERING
-    except Exception as error:  # noqa: BLE001 - the merchant's code may raise anything
-        fulfilment.state = FulfilmentState.DELIVERING
-        outcome = _record_failure(fulfilment, error, door)
-    if outcome is Outcome.DELIVERED:
-        fulfilment_delivered.send_robust(sender=Fulfilment, fulfilment=fulfilment)
-    return outcome
-
-
-def _run(fulfilment: Fulfilment, door: Door) -> bool:
-    using = primary_alias(Fulfilment)
-    handler = load_handler()
-    with db_transaction.atomic(using=using, durable=True):
-        mine = _mine(fulfilment).update(
-            state=FulfilmentState.DELIVERED,
-            reason=Reason.NONE,
-            delivered_at=UtcNow(),
-            next_at=None,
-            last_error="",
-        )
-        if not mine:
-            return False
-        fulfilment.state = FulfilmentState.DELIVERED
-        handler(fulfilment)
-        # A query after the handler: had it marked the block for rollback without raising, this
-        # raises, and we do not tell a payer "delivered" about what is then undone.
-        _event(fulfilment, EventKind.DELIVERED, door, f"attempt {fulfilment.attempts}")
-    return True
-
-
-def _record_failure(fulfilment: Fulfilment, error: Exception, door: Door) -> Outcome:
-    """Write a failed attempt down, fenced: if the commit had taken effect after all, 0 rows."""
-    text = _clean(fulfilment, f"{type(error).__name__}: {error}")
-    reason = _verdict_on(error, fulfilment.attempts)
-    state = FulfilmentState.HELD if reason else FulfilmentState.FAILED
-    delay = min(conf.backoff * 2 ** (fulfilment.attempts - 1), LONGEST_BACKOFF)
-    jitter = random.uniform(1.0, 1.25)  # noqa: S311 - spreads load, guards nothing
-    try:
-        recorded = _mine(fulfilment).update(
-            state=state,
-            reason=reason,
-            last_error=text,
-            next_at=None if reason else from_now(delay * jitter),
-        )
-        if not recorded:
-            return _after_the_fence(fulfilment, text)
-        _event(fulfilment, EventKind.HELD if reason else EventKind.DELIVERY_FAILED, door, text)
-    except DatabaseError:
-        # The lease ends by itself and the sweep takes it from there.
-        logger.warning("fulfilment.failure_not_recorded", extra={"error": type(error).__name__})
-        return Outcome.DELIVERING
-    fulfilment.state, fulfilment.reason, fulfilment.last_error = state, reason, text
-    trace = _clean(fulfilment, "".join(traceback.format_exception(error)), limit=5000)
-    logger.error(
-        "fulfilment.failed: %s: %s",
-        fulfilment.transaction.reference,
-        trace,
-        extra={"attempt": fulfilment.attempts, "state": str(state), "door": str(door)},
-    )
-    signal = fulfilment_held if reason else fulfilment_failed
-    signal.send_robust(sender=Fulfilment, fulfilment=fulfilment)
-    return outcome_of(fulfilment)
-
-
-def _after_the_fence(fulfilment: Fulfilment, text: str) -> Outcome:
-    """Tell what is true when our failure could not be written: another attempt has the row.
-
-    The commit may also have succeeded and only what came after it failed: an `on_commit` hook
-    of the merchant's, or the connection (case C62). Then the value is given.
-    """
-    current = Fulfilment.objects.primary().get(pk=fulfilment.pk)
-    reference = fulfilment.transaction.reference
-    if current.state == FulfilmentState.DELIVERED and current.attempts == fulfilment.attempts:
-        logger.error("fulfilment.error_after_delivery: %s: %s", reference, text)
-        fulfilment.state = FulfilmentState.DELIVERED
-        return Outcome.DELIVERED
-    logger.warning("fulfilment.fenced_off: %s: %s", reference, text)
-    return outcome_of(current)
-
-
-def _mine(fulfilment: Fulfilment) -> FulfilmentQuerySet:
     return Fulfilment.objects.primary().filter(
         pk=fulfilment.pk, attempts=fulfilment.attempts, state=FulfilmentState.DELIVERING
     )
 
 
-def _verdict_on(error: Exception, attempts: int) -> Reason:
-    if isinstance(error, PermanentFulfilmentError):
-        return Reason.PERMANENT_ERROR
-    return Reason.ATTEMPTS_SPENT if attempts >= conf.max_attempts else Reason.NONE
+def renew_lease(fulfilment: Fulfilment) -> bool:
+    """Start the lease of `LEASE` seconds anew, from inside an external handler's long work.
 
+    Call it more often than the lease is long. False: the lease has ended or a later attempt has
+    the delivery; stop, for what follows may be done twice at the same time, and raise, so that
+    nothing is taken for delivered. With `HANDLER_ATOMIC` on there is nothing to renew, for the
+    handler's transaction holds the row itself: True.
 
-def _clean(fulfilment: Fulfilment, text: str, limit: int = 500) -> str:
-    key = conf.secret_key
-    return redact(
-        text,
-        (key() if callable(key) else key).strip(),
-        fulfilment.transaction.customer_email,
-        limit=limit,
-    )
-
-
-def _event(fulfilment: Fulfilment, kind: EventKind, door: Door, detail: str) -> None:
-    Event.objects.using(primary_alias(Event)).create(
-        reference_key=fulfilment.reference_key, kind=kind, door=door, detail=detail
-    )
+    Raise `OpenTransactionError` inside a transaction of the handler's own: others would see the
+    renewal only after its commit.
+    """
+    if conf.handler_atomic:
+        return True
+    refuse_open_transaction("renew_lease() was called")
+    unexpired = claimed(fulfilment).filter(next_at__gt=UtcNow())
+    return bool(unexpired.update(next_at=from_now(conf.lease)))

@@ -9,7 +9,7 @@ from payments_pages.conf import conf
 from payments_pages.exceptions import ConfigurationError
 from payments_pages.models import Fulfilment
 
-__all__ = ["load_handler"]
+__all__ = ["Handler", "load_handler"]
 
 Handler = Callable[[Fulfilment], object]
 

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from django.db import IntegrityError
+from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -38,6 +39,7 @@ MAX_NAME = 255
 # made of digits alone could be taken for a page's number in the same place of the path.
 _SLUG = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9_-]{0,99}", re.ASCII)
 _RESERVED = frozenset({"check_slug_availability"})
+_TYPED = ("name", "amount", "description", "custom_fields", "metadata", "redirect_url")
 _ALPHABET = string.ascii_letters + string.digits
 
 
@@ -93,11 +95,12 @@ def create_page(
             return adopted
     elif not client.check_slug(slug):
         raise PageError(_("This slug is taken. Choose another one."), field="slug")
+    save = _save_new if page is None else _save_again
     page = page or PaymentPage(slug=slug, slug_key=slug_key(slug))
     page.name, page.amount, page.description = name, amount, description
     page.custom_fields, page.metadata = list(custom_fields), dict(metadata or {})
     page.redirect_url = _callback_url(page, site_url)
-    _save_new(page)
+    save(page)
     return follow(page, _post(client, page))
 
 
@@ -196,7 +199,7 @@ def _post(client: Client, page: PaymentPage) -> PageResource:
         )
     except ServiceError as error:
         if not error.maybe_done:
-            page.delete()
+            _unconfirmed(page).delete()
             raise
         return _look_for(client, page, error)
 
@@ -213,9 +216,20 @@ def _look_for(client: Client, page: PaymentPage, lost: ServiceError) -> PageReso
         raise PageError(message, field="slug", slug=page.slug) from lost
 
 
+def _unconfirmed(page: PaymentPage) -> QuerySet[PaymentPage]:
+    """Find the row unless somebody who saved at the same moment has had it confirmed."""
+    return PaymentPage.objects.primary().filter(pk=page.pk, remote_id__isnull=True)
+
+
+def _save_again(page: PaymentPage) -> None:
+    typed = {name: getattr(page, name) for name in _TYPED}
+    if not _unconfirmed(page).update(**typed):
+        raise PageError(_("You already have a page with this slug."), field="slug")
+
+
 def _save_new(page: PaymentPage) -> None:
     try:
-        page.save()
+        page.save(force_insert=True)
     except IntegrityError as error:
         if PaymentPage.objects.primary().filter(slug_key=page.slug_key).exists():
             raise PageError(_("You already have a page with this slug."), field="slug") from error

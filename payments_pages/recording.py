@@ -41,10 +41,12 @@ def record(
     page_claim: UUID | None,
     door: Door,
     actor: str = "",
+    claim: bool = True,
 ) -> Recorded | None:
     """Write a verified answer down; None when a later attempt has fenced this one off.
 
-    `existing` is the mirror as it was when the claim was won. What is not a success is mirrored
+    `existing` is the mirror as it was when the claim was won. `claim`: a delivery that is opened
+    is this caller's to make; else it is due for whoever claims it. What is not a success is mirrored
     and asked about again; it opens no delivery (case C16).
     """
     before = existing.status if existing else ""
@@ -61,7 +63,7 @@ def record(
         fulfilment: Fulfilment | None = getattr(existing, "fulfilment", None)
         opened = fulfilment is None
         if fulfilment is None:
-            fulfilment = open_fulfilment(transaction, decision)
+            fulfilment = open_fulfilment(transaction, decision, claim=claim)
             changed = fulfilment is not None
         else:
             changed = revise(fulfilment, decision)
@@ -74,7 +76,7 @@ def record(
             attempt=held.attempt,
         )
     _announce(transaction, before, fulfilment if changed else None)
-    claimed = opened and changed and decision.verdict is Verdict.ACCEPT
+    claimed = claim and opened and changed and decision.verdict is Verdict.ACCEPT
     return Recorded(transaction, fulfilment, claimed)
 
 

@@ -29,16 +29,18 @@ class Deadline:
     """Be the end of one call, on the monotonic clock, and the longest of each wait.
 
     `connecting` is true from the start of a connection until bytes of the request may have
-    left: a failure in that time is one that the service cannot have acted upon.
+    left: a failure in that time is one that the service cannot have acted upon. `connected` is
+    true once a connection was opened under this deadline, not taken from those kept alive.
     """
 
-    __slots__ = ("_end", "connect_timeout", "connecting", "read_timeout")
+    __slots__ = ("_end", "connect_timeout", "connected", "connecting", "read_timeout")
 
     def __init__(self, seconds: float, *, connect_timeout: float, read_timeout: float) -> None:
         self._end = time.monotonic() + seconds
         self.connect_timeout = connect_timeout
         self.read_timeout = read_timeout
         self.connecting = False
+        self.connected = False
 
     def remaining(self) -> float:
         """Give the seconds that are left; zero or less when the call has failed."""
@@ -116,6 +118,7 @@ class _BoundHTTPConnection(urllib3.connection.HTTPConnection):
         deadline.connecting = True
         super().connect()
         deadline.connecting = False
+        deadline.connected = True
 
     def send(self, data: Any) -> None:
         """Send in pieces: TLS starts its timeout anew with each record."""

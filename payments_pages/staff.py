@@ -77,7 +77,11 @@ def _deliver(
     if not moved:
         return None
     return confirm_payment(
-        fulfilment.transaction.reference, door=Door.ADMIN, vouched=True, actor=actor
+        fulfilment.transaction.reference,
+        door=Door.ADMIN,
+        vouched=True,
+        deliver_now=True,
+        actor=actor,
     ).outcome
 
 

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from django.db import close_old_connections
 from django.db.models import DurationField, ExpressionWrapper, F
 
+from payments_pages.admission import Admission, admit_swept
 from payments_pages.choices import Door, Outcome
 from payments_pages.confirmation import confirm_payment
 from payments_pages.databases import UtcNow
 from payments_pages.exceptions import ConfigurationError
 from payments_pages.models import Fulfilment, Verification
-from payments_pages.verification import purge_unknown
+from payments_pages.verification import acquaintances, purge_unknown, strangers
 
 __all__ = ["SweepReport", "oldest_due", "sweep_due"]
 
@@ -46,16 +47,17 @@ def sweep_due(
 ) -> SweepReport:
     """Take every due reference through the path once, the oldest first; return the counts.
 
+    References nobody vouched for come last, and only so many a minute that turn out unknown.
     Rows that come due meanwhile are taken too. One row's error is logged and counted and stops
     nothing; it comes again by its own schedule. `stop` is asked before each row.
     """
     report = SweepReport()
-    for reference, asking in _due(batch):
+    for reference, asking, admission in _admitted(batch):
         if stop():
             break
         close_old_connections()
         try:
-            found = confirm_payment(reference, door=Door.SWEEP, refresh=asking)
+            found = confirm_payment(reference, door=Door.SWEEP, refresh=asking, deliver_now=True)
         except ConfigurationError:
             raise
         except Exception as error:  # noqa: BLE001 - one row must not stop the others
@@ -63,6 +65,8 @@ def sweep_due(
             logger.error("sweep.row_failed", extra={"error": type(error).__name__})  # noqa: TRY400 - a traceback may quote a payer
         else:
             report.outcomes[found.outcome] += 1
+            if found.outcome is not Outcome.UNKNOWN:
+                admission.withdraw()
         progress(report)
     report.purged = purge_unknown()
     return report
@@ -82,18 +86,38 @@ def oldest_due() -> dt.timedelta | None:
     return max((age for age in ages if age is not None), default=None)
 
 
-def _due(batch: int) -> Iterator[tuple[str, bool]]:
+def _admitted(batch: int) -> Iterator[tuple[str, bool, Admission]]:
+    """Yield (reference, "the service must be asked", its admission): strangers last, budgeted."""
+    for reference, asking in _due(batch, _next):
+        yield reference, asking, Admission()
+    for reference, asking in _due(batch, _next_stranger):
+        admission = admit_swept()
+        if admission is None:
+            logger.warning("sweep.put_off")
+            return
+        yield reference, asking, admission
+
+
+def _due(batch: int, read: Callable[[int], list[tuple[str, bool]]]) -> Iterator[tuple[str, bool]]:
     """Yield (reference, "the service must be asked") of all that is due, each row once."""
     seen: set[tuple[str, bool]] = set()
+    limit = batch
     while True:
-        fresh = [row for row in _next(batch + len(seen)) if row not in seen]
-        if not fresh:
+        rows = read(limit)
+        fresh = [row for row in rows if row not in seen]
+        if not fresh and len(rows) < limit:
             return
+        # What is taken is no longer due. Only rows that stay due all the same make us look past.
+        limit = batch if fresh else limit * 2
         seen.update(fresh)
         yield from fresh
 
 
 def _next(limit: int) -> list[tuple[str, bool]]:
-    asks = Verification.objects.primary().due().values_list("reference", flat=True)
+    asks = acquaintances().due().values_list("reference", flat=True)
     deliveries = Fulfilment.objects.primary().due().values_list("transaction__reference", flat=True)
     return [(text, True) for text in asks[:limit]] + [(text, False) for text in deliveries[:limit]]
+
+
+def _next_stranger(limit: int) -> list[tuple[str, bool]]:
+    return [(text, True) for text in strangers().due().values_list("reference", flat=True)[:limit]]

@@ -4,7 +4,6 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -14,6 +13,7 @@ from django.utils import timezone
 
 from payments_pages.connection import get_client
 from payments_pages.databases import refuse_open_transaction
+from payments_pages.exceptions import ServiceError
 from payments_pages.models import PaymentPage
 from payments_pages.pages import mirrored_fields, slug_key
 from payments_pages.resources import PageResource
@@ -164,6 +164,17 @@ def _free_token(resource: PageResource) -> uuid.UUID:
 
 
 def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    iterator = iter(items)
-    while batch := list(islice(iterator, size)):
+    """Yield lists of `size`; when the items break off, what came before that, and then the error."""
+    batch: list[Item] = []
+    try:
+        for item in items:
+            batch.append(item)
+            if len(batch) == size:
+                yield batch
+                batch = []
+    except ServiceError:
+        if batch:
+            yield batch
+        raise
+    if batch:
         yield batch

@@ -5,45 +5,39 @@ environment (a `.netrc` would replace the key), unverified TLS, plain http off l
 beyond a size, and everything after the deadline, whatever came back.
 """
 
+import hashlib
 import json
 import logging
-import os
-import ssl
-import threading
+import random
 import time
-import zlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from http.client import HTTPException, IncompleteRead, RemoteDisconnected
-from http.cookiejar import DefaultCookiePolicy
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import requests
-import requests.auth
-import urllib3.exceptions
-from urllib3.exceptions import HTTPError, InvalidHeader
 
 from payments_pages import __version__
 from payments_pages.addresses import Target, build_target, checked_base_url
-from payments_pages.exceptions import (
-    ConfigurationError,
-    DeadlineExceeded,
-    InvalidResponse,
-    ServiceError,
-    ServiceUnavailable,
-)
+from payments_pages.answers import Answer, read_answer
+from payments_pages.breaker import Breaker
+from payments_pages.exceptions import ConfigurationError, DeadlineExceeded, NotAsked, ServiceError
+from payments_pages.failures import FOREIGN, failure_from, is_broken, is_worth_repeating
+from payments_pages.gates import Gates
 from payments_pages.redaction import redact
-from payments_pages.sockets import Deadline, DeadlineAdapter, under
+from payments_pages.sessions import BearerKey, thread_session
+from payments_pages.sockets import Deadline, under
 
-__all__ = ["SIZE_LIMIT", "Answer", "Transport"]
+__all__ = ["SIZE_LIMIT", "Transport"]
 
 SIZE_LIMIT: Final = 1024 * 1024
-PIECE: Final = 64 * 1024
-
-_TIMEOUTS: Final = (TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError)
-_CUT: Final = (RemoteDisconnected, IncompleteRead, ConnectionError)
-_GARBLED: Final = (HTTPException, InvalidHeader, zlib.error)
+PAUSES: Final = (0.05, 0.25)
+"""Seconds, drawn between these two, before a GET is asked once more."""
+UNWELL: Final = frozenset({408, 425, 429})
+"""Statuses below 500 that say the service is unwell, and count for the breaker."""
+# A 429 asks for fewer calls, and a 501 will not change its mind.
+_WORTH_ASKING_AGAIN: Final = frozenset({408, 425, 500, 502, 503, 504})
 
 logger = logging.getLogger("payments_pages.transport")
 
@@ -56,20 +50,39 @@ _HEADERS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """Be an HTTP answer: status, the two headers that matter, and the decoded body."""
+class _Call:
+    request: requests.PreparedRequest
+    target: Target
+    deadline: Deadline
+    size_limit: int
 
-    status: int
-    content_type: str = ""
-    retry_after: str = ""
-    body: bytes = field(default=b"", repr=False)
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """Tell how one attempt ended.
+
+    `stale`: a connection that was kept alive had been closed meanwhile. `again`: it failed in a
+    way that may have passed by now.
+    """
+
+    result: Answer | ServiceError
+    stale: bool
+    again: bool
+
+    @property
+    def is_unwell(self) -> bool:
+        """Say whether it counts for the breaker: no answer to go by, 5xx, 408, 425, 429."""
+        if isinstance(self.result, ServiceError):
+            return True
+        return self.result.status >= 500 or self.result.status in UNWELL
 
 
 class Transport:
     """Exchange requests and answers with one service under one key.
 
     Times are in seconds. Connections are kept per process and thread, for all transports: a
-    connection shared over a fork gives the answers of one process to another.
+    connection shared over a fork gives the answers of one process to another. With `gates`, at
+    most `max_calls` calls wait at once and a service that keeps failing is left alone.
     """
 
     def __init__(
@@ -81,15 +94,19 @@ class Transport:
         read_timeout: float = 5,
         deadline: float = 8,
         ca_bundle: str | None = None,
+        gates: Gates | None = None,
+        max_calls: int = 4,
     ) -> None:
         self.base_url = checked_base_url(base_url)
         if ca_bundle is not None and not Path(ca_bundle).exists():
             raise ConfigurationError(f"There is no CA bundle at {ca_bundle}.")
-        self._auth = _BearerKey(secret_key)
+        self._auth = BearerKey(secret_key)
         self._verify: str | bool = ca_bundle or True
         self._connect_timeout = connect_timeout
         self._read_timeout = read_timeout
         self._deadline = deadline
+        self._gates = gates
+        self._max_calls = max_calls
 
     def __repr__(self) -> str:
         return f"<Transport {self.base_url}>"
@@ -111,27 +128,86 @@ class Transport:
     ) -> Answer:
         """Make one exchange within `budget` seconds (the deadline, unless less is given).
 
-        Raise `ServiceUnavailable`, `DeadlineExceeded` or `InvalidResponse` (also for a
-        redirect); their `maybe_done` is true when a write may have reached the service.
-        Retries, bulkhead and breaker belong around `_attempt`.
+        A GET that got no answer, or a 500, 502, 503, 504, 408 or 425, is asked once more if
+        there is time; not after a timeout, for a service that is slow is not helped by a second
+        call, and not when the service says with Retry-After to come later, which is never slept.
+        A GET or PUT on a connection that was kept alive for too long is sent again at once. A
+        POST is sent once.
+
+        Raise `NotAsked` when no call was made, `ServiceUnavailable`, `DeadlineExceeded` or
+        `InvalidResponse` (also for a redirect); their `maybe_done` is true when a write may have
+        reached the service.
         """
-        started = time.monotonic()
         request = self._request(method, target, json_body)
         seconds = self._deadline if budget is None else min(budget, self._deadline)
-        result = self._attempt(request, seconds, size_limit)
-        good = isinstance(result, Answer) and 200 <= result.status < 300
-        logger.log(
-            logging.DEBUG if good else logging.INFO,
-            "%s %s: %s, %s, %d ms",
-            method,
-            target.path,
-            result.status or "no status",
-            type(result).__name__,
-            (time.monotonic() - started) * 1000,
+        deadline = Deadline(
+            seconds, connect_timeout=self._connect_timeout, read_timeout=self._read_timeout
         )
+        call = _Call(request, target, deadline, size_limit)
+        try:
+            with self._gate(request) as breaker:
+                result = self._answered(call, breaker)
+        except NotAsked as error:
+            logger.info(
+                "service.not_asked: %s %s: %s",
+                method,
+                target.path,
+                error,
+                extra={"method": method, "path": target.path},
+            )
+            raise
         if isinstance(result, ServiceError):
             raise result
         return result
+
+    def _gate(self, request: requests.PreparedRequest) -> AbstractContextManager[Breaker]:
+        if self._gates is None:
+            return nullcontext(Breaker())
+        header = request.headers["Authorization"].encode()
+        key_hash = hashlib.sha256(header).digest()
+        return self._gates.opened(self.base_url, key_hash, max_calls=self._max_calls)
+
+    def _answered(self, call: "_Call", breaker: Breaker) -> Answer | ServiceError:
+        """Try once, and once more where that may help; report both to the breaker."""
+        first = self._timed_attempt(call, breaker, number=1)
+        pause = _pause_before_repeat(call.request.method or "", first)
+        if pause is None or pause >= call.deadline.remaining() or not breaker.admit():
+            return first.result
+        time.sleep(pause)
+        result = self._timed_attempt(call, breaker, number=2).result
+        if isinstance(result, ServiceError) and isinstance(first.result, ServiceError):
+            result.maybe_done |= first.result.maybe_done
+        return result
+
+    def _timed_attempt(self, call: "_Call", breaker: Breaker, *, number: int) -> "_Attempt":
+        started = time.monotonic()
+        attempt = self._attempt(call)
+        if attempt.is_unwell:
+            breaker.fail()
+        else:
+            breaker.succeed()
+        milliseconds = round((time.monotonic() - started) * 1000)
+        method, result = call.request.method, attempt.result
+        good = isinstance(result, Answer) and 200 <= result.status < 300
+        logger.log(
+            logging.DEBUG if good else logging.INFO,
+            "service.called: %s %s: %s, %s, %d ms, attempt %d",
+            method,
+            call.target.path,
+            result.status or "no status",
+            type(result).__name__,
+            milliseconds,
+            number,
+            extra={
+                "method": method,
+                "path": call.target.path,
+                "status": result.status,
+                "outcome": type(result).__name__,
+                "milliseconds": milliseconds,
+                "attempt": number,
+            },
+        )
+        return attempt
 
     def redacted(self, text: str) -> str:
         """Take the key, and all that looks like a secret, out of the service's words."""
@@ -151,21 +227,16 @@ class Transport:
         request.prepare_auth(self._auth, target.url)
         return request
 
-    def _attempt(
-        self, request: requests.PreparedRequest, seconds: float, size_limit: int
-    ) -> Answer | ServiceError:
-        """Try once. The error is returned, not raised, so that it carries no other error.
-
-        The exceptions of `requests` hold the request, and with it the key.
-        """
-        deadline = Deadline(
-            seconds, connect_timeout=self._connect_timeout, read_timeout=self._read_timeout
-        )
+    def _attempt(self, call: "_Call") -> "_Attempt":
+        """Try once. The error is returned, not raised, so that it carries no other error."""
+        request, deadline = call.request, call.deadline
+        deadline.connected = deadline.connecting = False
         response = None
-        answer: Answer | ServiceError
+        stale = again = False
+        result: Answer | ServiceError
         try:
             with under(deadline):
-                response = _session().send(
+                response = thread_session().send(
                     request,
                     stream=True,
                     allow_redirects=False,
@@ -173,119 +244,32 @@ class Transport:
                     verify=self._verify,
                     proxies={},
                 )
-                answer = _answer(response, size_limit)
-        except (OSError, HTTPError, HTTPException, ValueError, zlib.error) as error:
-            answer = _failure(error)
+                result = read_answer(response, call.size_limit)
+        except FOREIGN as error:
+            result = failure_from(error)
             deadline.connecting |= isinstance(error, requests.ConnectTimeout)
+            kept = not (deadline.connected or deadline.connecting)
+            stale = kept and response is None and is_broken(error)
+            again = is_worth_repeating(error)
         connecting = deadline.connecting
         if deadline.remaining() <= 0:
             # Whatever came back: a header phase cut short can look like an empty answer.
-            answer = DeadlineExceeded("The service did not answer within the call's time.")
-        if isinstance(answer, ServiceError):
-            answer.maybe_done = request.method != "GET" and not connecting
+            result = DeadlineExceeded("The service did not answer within the call's time.")
+        if isinstance(result, ServiceError):
+            result.maybe_done = request.method != "GET" and not connecting
             if response is not None:
                 response.close()
-        return answer
+        return _Attempt(result, stale=stale, again=again)
 
 
-class _BearerKey(requests.auth.AuthBase):
-    """Add the key to a request (interface: Authentication), and to nothing else."""
-
-    __slots__ = ("_source",)
-
-    def __init__(self, source: str | Callable[[], str]) -> None:
-        self._source = source
-
-    def __repr__(self) -> str:
-        return "<the secret key>"
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        request.headers["Authorization"] = f"Bearer {self.key()}"
-        return request
-
-    def key(self) -> str:
-        """Give the key without surrounding white space; raise without quoting it (case C19)."""
-        key = self._source() if callable(self._source) else self._source
-        key = key.strip() if isinstance(key, str) else ""
-        if key and key.isascii() and key.isprintable() and " " not in key:
-            return key
-        # Error pages show the variables of each frame.
-        del key
-        raise ConfigurationError(
-            "The secret key is empty or holds characters that no header can carry."
-        )
-
-
-class _Session(requests.Session):
-    """Follow nothing, remember nothing, read nothing from the environment."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.trust_env = False
-        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        for scheme in ("https://", "http://"):
-            self.mount(scheme, DeadlineAdapter(pool_connections=4, pool_maxsize=1))
-
-    def get_redirect_target(self, _response: requests.Response) -> None:
-        """Find none: otherwise requests reads a redirect's whole body, whatever its size."""
-
-
-_threads = threading.local()
-
-
-def _session() -> _Session:
-    """Give this thread's session, a new one in a forked child."""
-    pid, session = getattr(_threads, "session", (None, None))
-    if session is None or pid != os.getpid():
-        session = _Session()
-        _threads.session = (os.getpid(), session)
-    return session
-
-
-def _answer(response: requests.Response, size_limit: int) -> Answer | InvalidResponse:
-    status = response.status_code
-    if 300 <= status < 400:
-        return InvalidResponse("The service answers with a redirect.", status=status)
-    body = _body(response, size_limit)
-    if body is None:
-        return InvalidResponse("The answer is too large or compressed in no way we asked for.")
-    headers = response.headers
-    return Answer(status, headers.get("Content-Type", ""), headers.get("Retry-After", ""), body)
-
-
-def _body(response: requests.Response, limit: int) -> bytes | None:
-    """Read the body in pieces; None if, decoded, it is larger than `limit` bytes."""
-    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
-    declared = response.headers.get("Content-Length", "")
-    if encoding not in ("identity", "gzip") or (declared.isdigit() and int(declared) > limit):
+def _pause_before_repeat(method: str, attempt: _Attempt) -> float | None:
+    """Return the seconds after which this call may be sent once more; None: it may not."""
+    result = attempt.result
+    if attempt.stale and method in {"GET", "PUT"}:
+        return 0.0
+    if method != "GET":
         return None
-    expander = zlib.decompressobj(wbits=31) if encoding == "gzip" else None
-    pieces: list[bytes] = []
-    size = 0
-    while piece := response.raw.read(PIECE, decode_content=False):
-        part = expander.decompress(piece, limit + 1 - size) if expander else piece
-        size += len(part)
-        if size > limit:
-            return None
-        pieces.append(part)
-    return b"".join(pieces)
-
-
-def _failure(error: BaseException) -> ServiceError:
-    """Say in our words what went wrong; nothing of the foreign error goes along."""
-    causes = tuple(_causes(error))
-    if any(isinstance(cause, requests.exceptions.SSLError | ssl.SSLError) for cause in causes):
-        return ServiceUnavailable("The service's TLS handshake or certificate failed.")
-    if any(isinstance(cause, _TIMEOUTS) for cause in causes):
-        return ServiceUnavailable("The service did not answer in time.")
-    if any(isinstance(cause, _CUT) for cause in causes):
-        return ServiceUnavailable("The connection to the service broke.")
-    if any(isinstance(cause, _GARBLED) for cause in causes):
-        return InvalidResponse("The answer is not HTTP.")
-    return ServiceUnavailable("The service could not be reached.")
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
+    again = attempt.again
+    if isinstance(result, Answer):
+        again = result.status in _WORTH_ASKING_AGAIN and not result.retry_after
+    return random.uniform(*PAUSES) if again else None  # noqa: S311 - spreads load, guards nothing

@@ -18,11 +18,13 @@ from django.utils import timezone
 from payments_pages.choices import Door, VerificationState
 from payments_pages.conf import conf
 from payments_pages.databases import UtcNow, from_now
-from payments_pages.exceptions import NotFound, ServiceError
+from payments_pages.exceptions import NotAsked, NotFound, ServiceError
 from payments_pages.models import PaymentPage, Transaction, Verification, primary_alias
+from payments_pages.models.verifications import VerificationQuerySet
 
 __all__ = [
     "Claim",
+    "acquaintances",
     "await_rival",
     "claim",
     "claim_page",
@@ -33,6 +35,7 @@ __all__ = [
     "purge_unknown",
     "receive",
     "settle",
+    "strangers",
     "waiting_references",
 ]
 
@@ -92,7 +95,14 @@ def receive(
     return row, Claim(row.pk, 1, row.created_at)
 
 
-def note(reference: str, key: str, *, door: Door) -> None:
+def note(
+    reference: str,
+    key: str,
+    *,
+    door: Door,
+    page_claim: UUID | None = None,
+    vouched: bool = True,
+) -> None:
     """Insert a row that is due soon, unless there is one; may be part of a caller's transaction."""
     if find(key) is not None:
         return
@@ -104,7 +114,8 @@ def note(reference: str, key: str, *, door: Door) -> None:
         state=VerificationState.DUE,
         next_at=from_now(SCHEDULE[0]),
         first_door=door,
-        vouched=True,
+        vouched=vouched,
+        page_claim=page_claim,
     )
     try:
         with transaction.atomic(using=using):  # a savepoint: a rival's row must not spoil theirs
@@ -179,7 +190,9 @@ def fail(held: Claim, error: ServiceError, *, known: bool) -> bool:
     state = VerificationState.UNKNOWN if lost else VerificationState.DUE
     return _conclude(
         held,
-        last_error=f"{type(error).__name__}: {error}",
+        last_error=str(error)
+        if isinstance(error, NotAsked)
+        else f"{type(error).__name__}: {error}",
         **_again(held, state, at_least=error.retry_after or 0),
     )
 
@@ -215,18 +228,21 @@ def waiting_references(*, since: dt.datetime | None = None) -> list[str]:
 
 def purge_unknown() -> int:
     """Forget references that the service never knew and nobody vouched for, after a day."""
-    mirrored = Transaction.objects.primary().filter(reference_key=OuterRef("reference_key"))
-    gone, _ = (
-        Verification.objects.primary()
-        .filter(
-            ~Exists(mirrored),
-            state=VerificationState.UNKNOWN,
-            vouched=False,
-            created_at__lt=timezone.now() - UNKNOWN_KEPT_FOR,
-        )
-        .delete()
-    )
+    old = timezone.now() - UNKNOWN_KEPT_FOR
+    gone, _ = strangers().filter(state=VerificationState.UNKNOWN, created_at__lt=old).delete()
     return gone
+
+
+def strangers() -> VerificationQuerySet:
+    """Return the references nobody vouched for that the service has never been seen to know."""
+    mirrored = Transaction.objects.primary().filter(reference_key=OuterRef("reference_key"))
+    return Verification.objects.primary().filter(~Exists(mirrored), vouched=False)
+
+
+def acquaintances() -> VerificationQuerySet:
+    """Return all other references: somebody vouched for them, or the service knows them."""
+    mirrored = Transaction.objects.primary().filter(reference_key=OuterRef("reference_key"))
+    return Verification.objects.primary().filter(Q(Exists(mirrored)) | Q(vouched=True))
 
 
 def _conclude(held: Claim, **changes: object) -> bool:

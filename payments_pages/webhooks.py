@@ -19,16 +19,19 @@ __all__ = ["take_event"]
 def take_event(body: bytes) -> Confirmation | None:
     """Confirm the reference that a webhook's body names; None for an event that is not ours.
 
-    A `charge.…` event names `data.reference`; anything but `charge.success` asks again about
-    what is settled. A `refund.…` event names `data.transaction_reference` and asks again. Of
-    every other event a reference is taken only if this site knows it already: transfers and
-    events of other sites on the same account are none of our business (case C34).
+    `charge.success` names `data.reference`, a `refund.…` event `data.transaction_reference`;
+    the refund asks again about what is settled. Another `charge.…` event asks again about the
+    reference it names, if it names one. Of every other event a reference is taken only if this
+    site knows it already: transfers and events of other sites on the same account are none of
+    our business (case C34).
 
     Raise `InvalidEvent` for what is not an event, or names no usable reference where it must.
     """
     event, data = _read(body)
     if event.startswith("charge."):
         reference = next(_references(data, "reference"), None)
+        if reference is None and event != "charge.success":
+            return None
         return _confirm(reference, refresh=event != "charge.success")
     if event.startswith("refund."):
         reference = next(_references(data, "transaction_reference", "reference"), None)

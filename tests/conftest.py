@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -11,38 +12,92 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.core.cache import cache
 from django.db import connection, connections
 from django.db.models import F
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
+from payments_pages.breaker import PAUSE
+from payments_pages.connection import GATES
 from payments_pages.models import ExpectedPayment, Fulfilment, PaymentPage, Verification
 from payments_pages.pages import slug_key
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
+from tests.brokers import why_left_out
 from tests.chromium import find_chromium
+from tests.secrets.watching import LeakDetector
 
 KEY = "sk_test_suite"
 LEFT_OUT = pytest.StashKey[bool]()
+QUEUES_LEFT_OUT = pytest.StashKey[list[str]]()
 BROWSER_TESTS_LEFT_OUT = (
     "The browser tests were left out: there is no Chromium on the PATH (Debian: chromium)."
 )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the browser tests out where there is no browser."""
+    """Leave the browser tests out where there is no browser, those of queues where there is none."""
     browser = [item for item in items if item.get_closest_marker("browser")]
     if browser and find_chromium() is None:
         config.hook.pytest_deselected(items=browser)
         items[:] = [item for item in items if item not in browser]
         config.stash[LEFT_OUT] = True
+    _leave_queues_out(config, items)
+
+
+def _leave_queues_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    queues = {name for item in items if (name := _queue_of(item))}
+    reasons = {name: reason for name in sorted(queues) if (reason := why_left_out(name))}
+    left_out = [item for item in items if _queue_of(item) in reasons]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if _queue_of(item) not in reasons]
+        config.stash[QUEUES_LEFT_OUT] = list(reasons.values())
+
+
+def _queue_of(item: pytest.Item) -> str:
+    marker = item.get_closest_marker("queue")
+    return str(marker.args[0]) if marker else ""
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Say so in one line."""
     if config.stash.get(LEFT_OUT, False):
         terminalreporter.write_line(BROWSER_TESTS_LEFT_OUT, yellow=True)
+    if reasons := config.stash.get(QUEUES_LEFT_OUT, []):
+        terminalreporter.write_line(
+            f"Tests of queues were left out: {'; '.join(reasons)}.", yellow=True
+        )
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered() -> None:
+    """No breaker is open and no budget spent by another test of this process."""
+    GATES.forget()
+    cache.clear()
+
+
+@pytest.fixture(scope="session")
+def leak_detector() -> Iterator[LeakDetector]:
+    """Listen to what we and urllib3 log, at every level, in the whole suite."""
+    detector = LeakDetector()
+    loggers = [logging.getLogger(name) for name in ("payments_pages", "urllib3")]
+    for logger in loggers:
+        logger.setLevel(logging.DEBUG)
+        logger.addHandler(detector)
+    yield detector
+    for logger in loggers:
+        logger.removeHandler(detector)
+
+
+@pytest.fixture(autouse=True)
+def no_secret_is_logged(leak_detector: LeakDetector) -> Iterator[None]:
+    """No test makes us log a key, a card code or an Authorization header (case C19)."""
+    leak_detector.leaks.clear()
+    yield
+    assert leak_detector.leaks == []
 
 
 @pytest.fixture(scope="session")
@@ -110,6 +165,8 @@ def let_time_pass(seconds: float) -> None:
         created_at=F("created_at") - gone,
     )
     Fulfilment.objects.update(next_at=F("next_at") - gone)
+    if seconds >= PAUSE:
+        GATES.forget()  # a breaker would have let a probe through
 
 
 def expect_payment(reference: str, amount: int = 10000, **fields: Any) -> ExpectedPayment:

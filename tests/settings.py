@@ -2,12 +2,12 @@
 
 import json
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
-import environ
+from tests.database_settings import database
 
 BASE = Path(__file__).resolve().parent.parent
-env = environ.Env()
 
 SECRET_KEY = "only for tests"
 USE_TZ = True
@@ -30,6 +30,11 @@ INSTALLED_APPS = [
     "example_project.shop",
     "tests.goods",
 ]
+# A queue on the database itself, of Django's own tasks; where it is not installed its tests are
+# left out.
+if find_spec("django_tasks_db"):
+    INSTALLED_APPS.append("django_tasks_db")
+    TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -54,20 +59,7 @@ TEMPLATES = [
     }
 ]
 
-SQLITE = f"sqlite:///{BASE / 'var' / 'tests.sqlite3'}"
-DATABASES = {"default": env.db_url_config(os.environ.get("DATABASE_URL") or SQLITE)}
-if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
-    (BASE / "var").mkdir(exist_ok=True)
-    DATABASES["default"]["OPTIONS"] = {
-        "transaction_mode": "IMMEDIATE",
-        "timeout": 20,
-        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
-    }
-    # On disk: other threads and processes must see it.
-    DATABASES["default"]["TEST"] = {"NAME": str(BASE / "var" / f"test-{os.getpid()}.sqlite3")}
-elif DATABASES["default"]["ENGINE"].endswith("mysql"):
-    DATABASES["default"]["OPTIONS"] = {"charset": "utf8mb4"}
-    DATABASES["default"]["TEST"] = {"CHARSET": "utf8mb4"}
+DATABASES = {"default": database(BASE / "var")}
 
 # The suite's key is a test key, and DEBUG is off in tests.
 SILENCED_SYSTEM_CHECKS = ["payments_pages.W002"]

@@ -188,7 +188,7 @@ def test_c53_a_lost_answer_is_looked_up_and_adopted_never_posted_again(
     staff: Client, sandbox: Sandbox
 ) -> None:
     sandbox.faults.add(operation="create", kind="answer_lost", times=1)
-    sandbox.faults.add(operation="fetch", kind="status", status=503, times=1)
+    sandbox.faults.add(operation="fetch", kind="status", status=503, times=2)
     response = add(staff, amount="100")
     form = response.context["adminform"].form
     slug = form["slug"].value()

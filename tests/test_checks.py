@@ -69,7 +69,16 @@ def test_sound_settings_are_silent(configure: Any) -> None:
         ({"WHAT_HAPPENS_NEXT": {}}, ["payments_pages.E019"]),
         ({"MERCHANT_CONTACT": {"en": None}}, ["payments_pages.E019"]),
         ({"OVERDUE": -1}, ["payments_pages.E009"]),
+        ({"MAX_CALLS": 0}, ["payments_pages.E009"]),
+        ({"UNKNOWN_PER_ADDRESS": "20"}, ["payments_pages.E009"]),
+        ({"UNKNOWN_IN_ALL": -1}, ["payments_pages.E009"]),
+        ({"CACHE": "nowhere"}, ["payments_pages.E023"]),
         ({"RESULT_VIEW": "shop:nowhere"}, ["payments_pages.E016"]),
+        ({"HANDLER_ATOMIC": "no"}, ["payments_pages.E020"]),
+        ({"DELIVERY": "later"}, ["payments_pages.E021"]),
+        ({"DELIVERY": "queued"}, ["payments_pages.E022"]),
+        ({"DELIVERY": "queued", "NUDGE": "tests.goods.nowhere"}, ["payments_pages.E022"]),
+        ({"NUDGE": "tests.settings.TIME_ZONE"}, ["payments_pages.E022"]),
         ({"BASE_URL": "http://127.0.0.1:8001/api"}, ["payments_pages.W001"]),
         ({"SECRET_KEY": "sk_test_abc"}, ["payments_pages.W002"]),
     ],
@@ -95,6 +104,53 @@ def test_deferred_sqlite_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         settings, "DATABASES", {"default": {"ENGINE": "django.db.backends.sqlite3"}}
     )
     assert [message.id for message in checks.check_database(None)] == ["payments_pages.W003"]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "ids"),
+    [
+        ({}, ["payments_pages.W005"]),
+        ({"default": {"BACKEND": "x.tasks.backends.ImmediateBackend"}}, ["payments_pages.W005"]),
+        ({"default": {"BACKEND": "x.tasks.backends.DummyBackend"}}, ["payments_pages.W005"]),
+        ({"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}, []),
+    ],
+)
+def test_a_task_backend_that_is_no_queue_is_found(
+    settings: Any, configure: Any, tasks: dict[str, Any], ids: list[str]
+) -> None:
+    settings.TASKS = tasks
+    configure(DELIVERY="queued", NUDGE="payments_pages.tasks.nudge")
+    assert [message.id for message in checks.check_tasks(None)] == ids
+    settings.DEBUG = True
+    assert checks.check_tasks(None) == []
+    settings.DEBUG = False
+    configure(DELIVERY=None)
+    assert checks.check_tasks(None) == []
+
+
+SHARED = "django.core.cache.backends.filebased.FileBasedCache"
+
+
+@pytest.mark.parametrize(
+    ("backend", "warned"),
+    [
+        ("django.core.cache.backends.locmem.LocMemCache", True),
+        ("django.core.cache.backends.dummy.DummyCache", True),
+        (SHARED, False),
+        ("django.core.cache.backends.redis.RedisCache", False),
+    ],
+)
+def test_a_cache_that_each_process_has_for_itself_is_found_on_deploy(
+    settings: Any, configure: Any, backend: str, warned: bool
+) -> None:
+    configure(**LIVE, SITE_URL="https://shop.example", CACHE="counters")
+    settings.CACHES = {
+        "default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"},
+        "counters": {"BACKEND": backend, "LOCATION": "/nowhere"},
+    }
+    ids = [message.id for message in run_checks(include_deployment_checks=True)]
+    assert ("payments_pages.W006" in ids) is warned
+    assert "payments_pages.W006" not in found()
 
 
 def test_a_callable_key_is_not_called(configure: Any) -> None:
@@ -130,4 +186,5 @@ def test_an_unknown_key_names_the_one_that_was_meant(configure: Any) -> None:
 @pytest.mark.django_db
 def test_no_check_asks_the_database(django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(0):
-        found()
+        for name in checks.__all__:
+            getattr(checks, name)(None)

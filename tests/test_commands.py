@@ -61,7 +61,7 @@ def test_the_sweep_retries_a_failed_delivery_when_it_is_due(
 
 
 def test_one_bad_row_stops_no_other(tea_box: PaymentPage, sandbox: Sandbox, configure: Any) -> None:
-    sandbox.faults.add(operation="verify", kind="status", status=503, times=2)
+    sandbox.faults.add(operation="verify", kind="status", status=503, times=4)  # each asked twice
     bad, good = sandbox.pay("tea-box", reference="BAD_1"), sandbox.pay("tea-box")
     for reference in (bad, good):
         confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
@@ -127,7 +127,7 @@ def test_the_watching_sweep_stops_cleanly_when_told(
         "0.2",
     ]
     reference = sandbox.pay("tea-box")
-    sandbox.faults.add(operation="verify", kind="status", status=503, times=1)
+    sandbox.faults.add(operation="verify", kind="status", status=503, times=2)  # asked twice
     confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
     let_time_pass(3600)
     process = subprocess.Popen(command, env=child_environment(), stdout=subprocess.PIPE, text=True)

@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
+from payments_pages import delivery
 from payments_pages import fulfilment as module
 from payments_pages.choices import Door, EventKind, Outcome, Reason
 from payments_pages.choices import FulfilmentState as State
 from payments_pages.confirmation import Confirmation, confirm_payment
-from payments_pages.fulfilment import await_delivery, claim, deliver
+from payments_pages.delivery import deliver
+from payments_pages.fulfilment import await_delivery, claim
 from payments_pages.models import Event, Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
 from payments_pages.signals import fulfilment_delivered, fulfilment_failed, fulfilment_held
@@ -245,6 +247,13 @@ def test_of_two_claims_on_one_reading_one_wins(buy: Any, state: State) -> None:
     assert (first.attempts, the_row().attempts) == (2, 2)
 
 
+def test_a_reading_that_is_out_of_date_wins_no_claim(buy: Any) -> None:
+    stale = reopened(buy)
+    buy("fail_always")
+    assert (the_row().state, the_row().attempts) == (State.FAILED, 2)
+    assert not claim(stale)
+
+
 @pytest.mark.parametrize("state", [State.DELIVERED, State.HELD, State.REJECTED])
 def test_what_is_over_cannot_be_claimed(buy: Any, state: State) -> None:
     row = reopened(buy, state)
@@ -287,7 +296,7 @@ def test_a_failure_past_the_lease_does_not_undo_the_rivals_delivery(
     assert claim(rival)
     configure(HANDLER="tests.goods.handlers.give")
     assert deliver(rival, door=Door.SWEEP) is Outcome.DELIVERED
-    told = module._record_failure(sleeper, RuntimeError("late"), Door.SWEEP)
+    told = delivery._record_failure(sleeper, RuntimeError("late"), Door.SWEEP)
     assert told is Outcome.ALREADY_DELIVERED
     assert (the_row().state, the_row().last_error) == (State.DELIVERED, "")
 

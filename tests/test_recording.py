@@ -3,16 +3,18 @@
 from typing import Any
 
 import pytest
+from django.db import transaction as db_transaction
+from django.utils import timezone
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason, VerificationState
-from payments_pages.confirmation import (
-    Confirmation,
-    confirm_payment,
-)
+from payments_pages.confirmation import Confirmation, confirm_payment
+from payments_pages.connection import get_client
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
+from payments_pages.recording import record
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
-from tests.conftest import expect_payment, let_time_pass, mirror_another
+from payments_pages.verification import Claim
+from tests.conftest import expect_payment, in_thread, let_time_pass, mirror_another
 from tests.goods.models import Good
 
 pytestmark = pytest.mark.django_db
@@ -140,12 +142,11 @@ def test_a_page_claimed_while_another_door_asks_is_not_lost(
     sandbox.faults.add(
         operation="verify",
         kind="run",
-        function=lambda: Verification.objects.update(page_claim=tea_box.token),
+        function=lambda: in_thread(
+            lambda: Verification.objects.update(page_claim=tea_box.token)
+        ).result(),
     )
-    try:
-        assert confirm("PPG-1", door=Door.WEBHOOK).outcome is Outcome.DELIVERED
-    finally:
-        sandbox.faults.clear()
+    assert confirm("PPG-1", door=Door.WEBHOOK).outcome is Outcome.DELIVERED
     assert Fulfilment.objects.get().transaction.page == tea_box
 
 
@@ -248,3 +249,15 @@ def test_an_answer_that_never_came_again_does_not_hide_what_is_known(
     let_time_pass(24 * 3600)
     assert confirm(delivered, refresh=True).outcome is Outcome.ALREADY_DELIVERED
     assert Verification.objects.get().state == VerificationState.SETTLED
+
+
+@at_once
+def test_an_answer_is_never_recorded_inside_somebodys_transaction(
+    tea_box: PaymentPage, sandbox: Sandbox
+) -> None:
+    """A rollback out there would undo what a payer has been told."""
+    sandbox.pay("tea-box", reference="PPG-1")
+    resource = get_client().verify_transaction("PPG-1")
+    claimed = Claim(1, 1, timezone.now())
+    with db_transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
+        record(claimed, resource, key="key", existing=None, page_claim=None, door=Door.CALLBACK)

@@ -88,6 +88,19 @@ def test_of_two_claims_on_one_reading_one_wins(sandbox: Sandbox) -> None:
     assert [claim and claim.attempt for claim in won] == [2, None]
 
 
+def test_a_reading_that_is_out_of_date_wins_no_claim(sandbox: Sandbox) -> None:
+    """A rival has asked and is done: its attempt's number would be taken for ours."""
+    row, held = received()
+    verification.fail(held, DOWN, known=False)
+    let_time_pass(3)
+    stale = Verification.objects.get(pk=row.pk)
+    rival = again(row)
+    assert rival is not None
+    verification.fail(rival, DOWN, known=False)
+    let_time_pass(3)
+    assert verification.claim(stale, refresh=False, vouched=False) is None
+
+
 def test_a_door_asks_at_once_but_not_twice_within_two_seconds(sandbox: Sandbox) -> None:
     row, held = received()
     verification.fail(held, DOWN, known=False)

@@ -13,10 +13,18 @@ SITE_PORT: Final = 8000
 SANDBOX_PORT: Final = 8001
 # Not a secret: the sandbox and the shop both know it, and no money moves.
 SANDBOX_KEY: Final = "sk_test_sandbox"
+PUBLIC_KEY: Final = "pk_test_sandbox"
 
 
 class PortTakenError(Exception):
     """Say that something listens where the demo wants to."""
+
+
+# How the sandbox signs.
+WEBHOOK_HEADER: Final = "x-lahza-signature"
+WEBHOOK_ALGORITHM: Final = "sha256"
+# The demo's site is one process: all the calls that many of a real site's would make are its.
+MAX_CALLS: Final = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +63,12 @@ class Addresses:
             "PAYMENTS_SECRET_KEY": SANDBOX_KEY,
             "PAYMENTS_BASE_URL": f"{self.sandbox}/api",
             "PAYMENTS_PAY_URL": f"{self.sandbox}/pay",
+            "PAYMENTS_PUBLIC_KEY": PUBLIC_KEY,
+            "PAYMENTS_INLINE_URL": f"{self.sandbox}/inline.js",
+            "PAYMENTS_START_URL": f"{self.sandbox}/checkout/start",
+            "PAYMENTS_MAX_CALLS": str(MAX_CALLS),
+            "PAYMENTS_WEBHOOK_HEADER": WEBHOOK_HEADER,
+            "PAYMENTS_WEBHOOK_ALGORITHM": WEBHOOK_ALGORITHM,
             "DATABASE_URL": database_url,
         }
 

@@ -13,18 +13,19 @@ from django.db import connection, connections
 from example_project.demo.addresses import Addresses, sqlite_url
 from example_project.demo.parts import Parts
 from example_project.demo.running import start_sandbox, start_site
-from example_project.demo.rush import Answers, confirm_at_once
+from example_project.demo.rush import Answers, Rush
 from example_project.demo.stock import reset_admin
 from example_project.demo.storage import Storage
 from example_project.demo.visitor import Visitor
-from example_project.shop.models import Licence
+from example_project.shop.models import Licence, Offer
+from example_project.shop.orders import place_order
 from payments_pages.choices import FulfilmentState
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.pages import public_url
 
 __all__ = ["StoryError", "run_once"]
 
-BROWSERS = 20
+CROWD = 20
 COMMANDS = 4
 SLOWNESS = 1.0
 """Seconds the sandbox takes over its answer, so that all who ask really meet."""
@@ -32,6 +33,7 @@ SLOWNESS = 1.0
 SLUG = "one-purchase"
 PRICE = "120.50"
 NAME = "One purchase"
+POPUP_PAYMENT = {"amount": 12050, "currency": "ILS", "email": "payer@example.test"}
 
 
 class StoryError(Exception):
@@ -45,14 +47,15 @@ def require(condition: object, message: str) -> None:
 
 
 def run_once(addresses: Addresses, storage: Storage, say: Callable[[str], object]) -> None:
-    """Create, pay, confirm from everywhere at once, look, deactivate.
+    """Create, pay, confirm from everywhere at once, look, do so with a crowd, deactivate.
 
     Uses a database of its own, on the server that `DATABASE_URL` names if it names one, and
-    removes it. Raise `StoryError` or `PartDiedError` unless exactly one licence was given.
+    removes it. Raise `StoryError` or `PartDiedError` unless each payment gave exactly one licence.
     """
     with _own_database(storage) as database_url:
         environment = addresses.environment(database_url)
         with Parts(environment=environment, logs=storage.logs) as parts, Visitor() as visitor:
+            # No webhook: it would have the value given before anybody can meet.
             start_sandbox(parts, addresses, storage)
             start_site(parts, addresses)
             story = _Story(addresses, visitor, say, os.environ | environment)
@@ -79,8 +82,9 @@ class _Story:
         reference = parse_qs(urlsplit(callback).query)["reference"][0]
         self._confirm_from_everywhere(callback, reference)
         self._look(callback, reference)
+        self._confirm_a_crowd(page)
         self._deactivate(page)
-        self.say("Done: paid once, confirmed many times, delivered exactly once.")
+        self.say("Done: each paid once, confirmed many times, delivered exactly once.")
 
     def _note(self, text: str) -> None:
         self.step += 1
@@ -119,26 +123,67 @@ class _Story:
         return callback
 
     def _confirm_from_everywhere(self, callback: str, reference: str) -> None:
-        self._control("faults", operation="verify", kind="latency", seconds=SLOWNESS, times=1)
-        answers = confirm_at_once(
-            callback,
-            reference,
-            browsers=BROWSERS,
-            commands=COMMANDS,
-            environment=self.environment,
-        )
-        calls = self._verify_calls(reference)
+        rush = self._rush()
+        for _person in range(CROWD):
+            rush.callback(callback)
+            rush.confirm(reference)
+            rush.webhook(reference)
+        for _process in range(COMMANDS):
+            rush.command(reference)
+        self._slow_down(verifications=1)
+        answers = rush.go()
         self._note(
-            f"Confirmed {answers.total} times at once: {BROWSERS} by the page's callback, "
-            f"{COMMANDS} by payments_pages_confirm in processes of their own."
+            f"Confirmed one payment {answers.total} times at once: {CROWD} callbacks, {CROWD} "
+            f"confirms, {CROWD} webhooks, and {COMMANDS} payments_pages_confirm, each a process."
         )
-        self.say(f"   callbacks by status code: {_counted(answers.statuses)}")
-        self.say(f"   commands by exit code: {_counted(answers.exits)}")
-        self.say(f"   verify calls at the sandbox: {calls}")
-        _require_no_trouble(answers)
-        require(calls == 1, f"{calls} verify calls; one was enough.")
-        _require_one_delivery()
+        self._report(answers, [reference], asked=3 * CROWD + COMMANDS)
+        _require_deliveries(1)
         self.say("   fulfilments delivered: 1; licences given: 1")
+
+    def _confirm_a_crowd(self, page: PaymentPage) -> None:
+        """Order and pay in popups, then confirm each through three doors, all at once."""
+        Offer.objects.filter(page=page).update(popup=True)
+        offer = Offer.objects.get(page=page)
+        references = [place_order(offer).expected.reference for _buyer in range(CROWD)]
+        rush = self._rush()
+        for reference in references:
+            self._control("checkouts", reference=reference, **POPUP_PAYMENT)
+            self._control(f"checkouts/{reference}")
+            rush.callback(f"{self.addresses.site}/payments/callback/?reference={reference}")
+            rush.confirm(reference)
+            rush.webhook(reference)
+        self._slow_down(verifications=CROWD)
+        answers = rush.go()
+        self._note(
+            f"Paid {CROWD} orders in popups; confirmed each by callback, confirm and webhook, "
+            f"{answers.total} times at once."
+        )
+        self._report(answers, references, asked=3 * CROWD)
+        _require_deliveries(1 + CROWD)
+        given = Licence.objects.filter(order__expected__reference__in=references).count()
+        require(given == CROWD, f"{given} of {CROWD} orders have their licence.")
+        self.say(f"   fulfilments delivered: {CROWD}; licences given: {given}")
+
+    def _rush(self) -> Rush:
+        return Rush(
+            site=self.addresses.site, control=self.addresses.control, environment=self.environment
+        )
+
+    def _slow_down(self, *, verifications: int) -> None:
+        self._control(
+            "faults", operation="verify", kind="latency", seconds=SLOWNESS, times=verifications
+        )
+
+    def _report(self, answers: Answers, references: list[str], *, asked: int) -> None:
+        for door, counts in sorted(answers.codes.items()):
+            kind = "exit" if door == "command" else "status"
+            self.say(f"   {door}, by {kind} code: {_counted(counts)}")
+        calls = [self._verify_calls(reference) for reference in references]
+        self.say(f"   verify calls at the sandbox: {sum(calls)}")
+        require(not answers.troubles, "Somebody got no answer: " + "; ".join(answers.troubles))
+        require(not answers.failed, f"Doors failed: {answers.failed}.")
+        require(answers.total == asked, f"{answers.total} of {asked} answered.")
+        require(set(calls) == {1}, f"Verify calls by reference: {calls}; one each is enough.")
 
     def _look(self, callback: str, reference: str) -> None:
         licence = Licence.objects.get()
@@ -151,7 +196,7 @@ class _Story:
         self._require_shown("admin/payments_pages/transaction/", reference)
         self._require_shown("admin/payments_pages/fulfilment/", reference)
         require(self._verify_calls(reference) == 1, "A settled payment was asked about again.")
-        _require_one_delivery()
+        _require_deliveries(1)
         self._note(f"Found licence {licence.code} in the shop, the payment in the admin.")
 
     def _require_shown(self, path: str, text: str) -> None:
@@ -183,21 +228,15 @@ class _Story:
         return int(answer.json()["calls"])
 
 
-def _require_one_delivery() -> None:
+def _require_deliveries(number: int) -> None:
     end = time.monotonic() + 10
     while Fulfilment.objects.exclude(state=FulfilmentState.DELIVERED).exists():
         states = list(Fulfilment.objects.values_list("state", "last_error"))
         require(time.monotonic() < end, f"A delivery is still open: {states}")
         time.sleep(0.1)
     counts = Fulfilment.objects.count(), Licence.objects.count()
-    require(counts == (1, 1), f"There are {counts[0]} fulfilments and {counts[1]} licences.")
-
-
-def _require_no_trouble(answers: Answers) -> None:
-    require(not answers.troubles, "Somebody got no answer: " + "; ".join(answers.troubles))
-    failed = {code: count for code, count in answers.statuses.items() if code >= 400}
-    require(not failed, f"Callbacks failed: {failed}.")
-    require(answers.total == BROWSERS + COMMANDS, "Not everybody answered.")
+    expected = f"There are {counts[0]} fulfilments and {counts[1]} licences, not {number}."
+    require(counts == (number, number), expected)
 
 
 def _counted(counts: dict[int, int]) -> str:

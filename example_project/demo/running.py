@@ -2,8 +2,12 @@
 
 from collections.abc import Callable
 
+from django.conf import settings
 from django.db import connection, connections
+from django.urls import reverse
 
+from example_project.delivery import worker_command
+from example_project.demo import server
 from example_project.demo.addresses import Addresses
 from example_project.demo.parts import MANAGE, Part, Parts
 from example_project.demo.stock import reset_admin, stock
@@ -41,7 +45,9 @@ def run(
         parts.watch()
 
 
-def start_sandbox(parts: Parts, addresses: Addresses, storage: Storage) -> Part:
+def start_sandbox(
+    parts: Parts, addresses: Addresses, storage: Storage, *, webhook_url: str = ""
+) -> Part:
     """Start the service's double on its port and wait until it answers."""
     sandbox = parts.start(
         "sandbox",
@@ -51,6 +57,7 @@ def start_sandbox(parts: Parts, addresses: Addresses, storage: Storage) -> Part:
             "payments_pages.sandbox",
             f"--port={addresses.sandbox_port}",
             f"--state={storage.sandbox_state}",
+            f"--webhook-url={webhook_url}",
         ],
     )
     parts.wait_until_answers(sandbox, f"{addresses.control}/state")
@@ -58,14 +65,21 @@ def start_sandbox(parts: Parts, addresses: Addresses, storage: Storage) -> Part:
 
 
 def start_site(parts: Parts, addresses: Addresses) -> Part:
-    """Start the shop with Django's development server and wait until it answers."""
-    site = parts.start("site", [MANAGE, "runserver", "--noreload", addresses.site.split("//")[1]])
+    """Start the shop with Django's development server and wait until it answers.
+
+    Where deliveries are queued, start the engine's worker too.
+    """
+    address = addresses.site.split("//")[1]
+    site = parts.start("site", ["-m", server.__name__, "runserver", "--noreload", address])
     parts.wait_until_answers(site, f"{addresses.site}/")
+    if (worker := worker_command(getattr(settings, "SHOP_DELIVERY", "inline"), MANAGE)) is not None:
+        parts.start("worker", worker)
     return site
 
 
 def _start_paired_sandbox(parts: Parts, addresses: Addresses, storage: Storage, say: Say) -> None:
-    sandbox = start_sandbox(parts, addresses, storage)
+    webhook_url = addresses.site + reverse("payments_pages:webhook")
+    sandbox = start_sandbox(parts, addresses, storage, webhook_url=webhook_url)
     try:
         storage.require_pair(addresses.control, addresses.site)
     except UnpairedError as mismatch:
@@ -78,7 +92,7 @@ def _start_paired_sandbox(parts: Parts, addresses: Addresses, storage: Storage, 
         say(f"{mismatch} Beginning anew; the old files are set aside in {storage.directory}.")
         parts.stop(sandbox)
         storage.begin_anew()
-        start_sandbox(parts, addresses, storage)
+        start_sandbox(parts, addresses, storage, webhook_url=webhook_url)
 
 
 def _summary(addresses: Addresses, storage: Storage, login: str, password: str) -> str:

@@ -1,4 +1,4 @@
-"""Put three offers, in three currencies and three languages, on the shop's shelf."""
+"""Put four offers, in three currencies and three languages, on the shop's shelf."""
 
 import secrets
 from dataclasses import dataclass
@@ -19,7 +19,8 @@ ADMIN = "admin"
 class Item:
     """Describe one offer; `amount` is in minor units of `currency`, None if the payer chooses.
 
-    `name` and `description` are the page's own, in English; the rest are the shop's.
+    `name` and `description` are the page's own, in English; the rest are the shop's. `popup`
+    says that it is ordered in the shop and paid in a popup.
     """
 
     slug: str
@@ -30,6 +31,7 @@ class Item:
     kind: Kind
     names: dict[str, str]
     descriptions: dict[str, str]
+    popup: bool = False
 
 
 CATALOGUE = (
@@ -72,6 +74,20 @@ CATALOGUE = (
             "he": "כרטיס קורא; הסכום לבחירתכם.",
         },
     ),
+    Item(
+        slug="gift-card",
+        name="Gift card",
+        description="Fifty shekels to spend here, paid without leaving the shop.",
+        currency="ILS",
+        amount=5000,
+        kind=Kind.LICENCE,
+        names={"ar": "بطاقة هدية", "he": "כרטיס מתנה"},
+        descriptions={
+            "ar": "خمسون شيكلًا تُنفق هنا، تُدفع دون مغادرة المتجر.",
+            "he": "חמישים שקלים לקנייה כאן; משלמים בלי לצאת מהחנות.",
+        },
+        popup=True,
+    ),
 )
 
 
@@ -80,20 +96,28 @@ def stock(control: str) -> None:
 
     The interface takes no currency for a page: it is the account's, so the account is told
     through the sandbox's control API before each page, and left with the first one's after.
+    Transactions name their page in `metadata.referrer`, as has been seen of the service: so a
+    webhook alone, of a payer who closed the tab, is enough to know what was paid for.
     """
+    _set_account(control, metadata="referrer")
     for item in CATALOGUE:
-        texts = {"kind": item.kind, "names": item.names, "descriptions": item.descriptions}
+        texts = {
+            "kind": item.kind,
+            "names": item.names,
+            "descriptions": item.descriptions,
+            "popup": item.popup,
+        }
         page = PaymentPage.objects.confirmed().filter(slug=item.slug).first()
         if page is not None:
             # Heals an offer that was deleted; leaves one that was edited.
             Offer.objects.get_or_create(page=page, defaults=texts)
             continue
-        _set_currency(control, item.currency)
+        _set_account(control, currency=item.currency)
         page = create_page(
             name=item.name, amount=item.amount, description=item.description, slug=item.slug
         )
         Offer.objects.update_or_create(page=page, defaults=texts)
-    _set_currency(control, CATALOGUE[0].currency)
+    _set_account(control, currency=CATALOGUE[0].currency)
 
 
 def reset_admin() -> tuple[str, str]:
@@ -109,6 +133,6 @@ def reset_admin() -> tuple[str, str]:
     return ADMIN, password
 
 
-def _set_currency(control: str, currency: str) -> None:
-    answer = requests.post(f"{control}/account", json={"currency": currency}, timeout=5)
+def _set_account(control: str, **settings: str) -> None:
+    answer = requests.post(f"{control}/account", json=settings, timeout=5)
     answer.raise_for_status()

@@ -1,6 +1,7 @@
 """Give the goods: the one function that `PAYMENTS_PAGES["HANDLER"]` names."""
 
 from example_project.shop.models import Licence, Offer
+from example_project.shop.orders import find_order
 from payments_pages.exceptions import PermanentFulfilmentError
 from payments_pages.models import Fulfilment
 
@@ -14,8 +15,11 @@ def deliver(fulfilment: Fulfilment) -> None:
     are stored together or not at all. Raise `PermanentFulfilmentError` when the shop sells
     nothing for this payment: staff see it held, and no retry is wasted.
     """
-    transaction = fulfilment.transaction
-    offer = Offer.objects.filter(page=transaction.page).first() if transaction.page else None
+    payment = fulfilment.transaction
+    order = find_order(payment)
+    offer = order.offer if order else Offer.objects.filter(page=payment.page).first()
     if offer is None:
         raise PermanentFulfilmentError("The shop offers nothing on this payment's page.")
-    Licence.objects.create(offer=offer, fulfilment=fulfilment, email=transaction.customer_email)
+    Licence.objects.create(
+        offer=offer, order=order, fulfilment=fulfilment, email=payment.customer_email
+    )

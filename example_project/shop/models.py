@@ -1,6 +1,7 @@
 """Hold what the shop sells and what it has given."""
 
 import secrets
+import uuid
 
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -8,9 +9,9 @@ from django.db.models import Q
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from payments_pages.models import Fulfilment, PaymentPage
+from payments_pages.models import ExpectedPayment, Fulfilment, PaymentPage
 
-__all__ = ["Kind", "Licence", "Offer"]
+__all__ = ["Kind", "Licence", "Offer", "Order"]
 
 # No 0/O, 1/I/L: codes are read out on the telephone.
 _CODE_LETTERS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
@@ -43,7 +44,8 @@ class Offer(models.Model):
     """Sell one thing through one payment page. Price and switch are the page's alone.
 
     `names` and `descriptions` hold translations by language code; in a language they lack, the
-    page's own name and description are shown.
+    page's own name and description are shown. One that is sold in a popup is paid on the shop's
+    own site, at the page's price; a page without a price cannot be.
     """
 
     page = models.OneToOneField(
@@ -56,6 +58,8 @@ class Offer(models.Model):
     descriptions = models.JSONField(
         _("descriptions by language"), default=dict, blank=True, validators=[validate_translations]
     )
+
+    popup = models.BooleanField(_("sold in a popup"), default=False)
 
     class Meta:
         verbose_name = _("offer")
@@ -78,11 +82,40 @@ class Offer(models.Model):
         return _in_language(self.descriptions) or self.page.description
 
 
+class Order(models.Model):
+    """Be what somebody wants to buy in a popup: one offer, at the price expected of it.
+
+    Whether it is paid is not kept here: it has a licence then, and none before. `token` is its
+    address, which nobody can guess.
+    """
+
+    token = models.UUIDField(_("token"), unique=True, default=uuid.uuid4, editable=False)
+    offer = models.ForeignKey(
+        Offer, verbose_name=_("offer"), on_delete=models.PROTECT, related_name="orders"
+    )
+    expected = models.OneToOneField(
+        ExpectedPayment,
+        verbose_name=_("expected payment"),
+        on_delete=models.PROTECT,
+        related_name="order",
+    )
+    created_at = models.DateTimeField(_("ordered at"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("order")
+        verbose_name_plural = _("orders")
+        ordering = ["-created_at", "-pk"]
+        indexes = [models.Index(fields=["-created_at"], name="shop_order_created")]
+
+    def __str__(self) -> str:
+        return self.expected.reference
+
+
 class Licence(models.Model):
     """Be what one buyer got for one payment.
 
-    The one-to-one link is the shop's own lock, beside the library's promise: a second licence
-    for the same fulfilment cannot be stored, whoever tries.
+    The one-to-one links are the shop's own lock, beside the library's promise: a second licence
+    for the same fulfilment or order cannot be stored, whoever tries.
     """
 
     offer = models.ForeignKey(
@@ -93,6 +126,14 @@ class Licence(models.Model):
         verbose_name=_("fulfilment"),
         on_delete=models.PROTECT,
         related_name="licence",
+    )
+    order = models.OneToOneField(
+        Order,
+        verbose_name=_("order"),
+        on_delete=models.PROTECT,
+        related_name="licence",
+        null=True,
+        blank=True,
     )
     code = models.CharField(_("code"), max_length=32, unique=True, default=new_code)
     email = models.CharField(_("e-mail"), max_length=320, blank=True)

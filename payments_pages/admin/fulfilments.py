@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from payments_pages import staff
+from payments_pages.admin.forms import explain
 from payments_pages.admin.mirrors import ReadOnlyAdmin, ltr, moment, money, timeline
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import Fulfilment
@@ -115,7 +116,7 @@ class FulfilmentAdmin(ReadOnlyAdmin):
             try:
                 outcome = decide(row, request.user.get_username(), note)
             except PaymentsPagesError as error:
-                self.message_user(request, f"{reference}: {error}", messages.ERROR)
+                self.message_user(request, f"{reference}: {explain(error)}", messages.ERROR)
                 continue
             if outcome is None:
                 text = _("%(reference)s: nothing to do in this state.") % {"reference": reference}

@@ -1,6 +1,7 @@
 """Hold what all our admin classes are: no deletion, no shared transaction, mirrors read-only."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin
@@ -12,12 +13,23 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from payments_pages.choices import Mode
 from payments_pages.conf import conf
 from payments_pages.databases import outside_transactions
 from payments_pages.models import Event
 from payments_pages.money import format_amount
 
-__all__ = ["ReadOnlyAdmin", "ServiceAdmin", "ltr", "moment", "money", "pretty", "timeline"]
+__all__ = [
+    "ModeFilter",
+    "ReadOnlyAdmin",
+    "ServiceAdmin",
+    "ltr",
+    "mode_name",
+    "moment",
+    "money",
+    "pretty",
+    "timeline",
+]
 
 
 class ServiceAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
@@ -50,6 +62,21 @@ class ReadOnlyAdmin(ServiceAdmin):
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's signature
         """Refuse: rows change by the path alone."""
         return False
+
+
+class ModeFilter(admin.AllValuesFieldListFilter):
+    """Filter by the service's `domain`, shown in the reader's language."""
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """Yield Django's choices with test and live in words."""
+        for choice in super().choices(changelist):
+            yield {**choice, "display": mode_name(choice["display"])}
+
+
+def mode_name(value: object) -> str:
+    """Say test or live in the reader's language; another value is shown as it came."""
+    text = str(value)
+    return str(dict(Mode.choices).get(text, text))
 
 
 def ltr(text: str) -> SafeString:

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.csrf import csrf_protect
 
 from payments_pages.admin.forms import PaymentPageAddForm, PaymentPageChangeForm, explain
-from payments_pages.admin.mirrors import ServiceAdmin, moment, money, pretty
+from payments_pages.admin.mirrors import ModeFilter, ServiceAdmin, mode_name, moment, money, pretty
 from payments_pages.conf import conf
 from payments_pages.databases import outside_transactions
 from payments_pages.exceptions import PaymentsPagesError
@@ -31,7 +31,7 @@ class PaymentPageAdmin(ServiceAdmin):
     """Show the mirror; change the service."""
 
     list_display = ("name", "link", "price", "active", "state", "last_synced")
-    list_filter = ("active", "currency", "domain")
+    list_filter = ("active", "currency", ("domain", ModeFilter))
     search_fields = ("name", "slug")
     ordering = ("-pk",)
     actions = ("deactivate_pages", "activate_pages")
@@ -203,7 +203,7 @@ class PaymentPageAdmin(ServiceAdmin):
             return _("missing at the service")
         if page.domain and page.domain != conf.mode:
             return _("of the other mode")
-        return _("test") if page.domain == "test" else _("live")
+        return mode_name(page.domain or conf.mode)
 
     @admin.display(description=gettext_lazy("asks the payer for"))
     def questions(self, page: PaymentPage) -> str:

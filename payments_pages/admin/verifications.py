@@ -5,7 +5,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy
 
-from payments_pages.admin.mirrors import ReadOnlyAdmin, ltr, moment, timeline
+from payments_pages.admin.mirrors import ModeFilter, ReadOnlyAdmin, ltr, mode_name, moment, timeline
 from payments_pages.admin.transactions import verify_again
 from payments_pages.models import Verification
 
@@ -17,12 +17,12 @@ class VerificationAdmin(ReadOnlyAdmin):
     """List references with how asking went."""
 
     list_display = ("code", "state", "attempts", "next", "last_error", "seen")
-    list_filter = ("state", "first_door", "mode")
+    list_filter = ("state", "first_door", ("mode", ModeFilter))
     search_fields = ("reference__exact",)
     ordering = ("-pk",)
     actions = (verify_again,)
     fields = (
-        "code", "state", "mode", "first_door", "vouched", "attempts", "next", "last_error", "seen",
+        "code", "state", "money_mode", "first_door", "vouched", "attempts", "next", "last_error", "seen",
         "events",
     )  # fmt: skip
 
@@ -37,6 +37,11 @@ class VerificationAdmin(ReadOnlyAdmin):
     def code(self, row: Verification) -> SafeString:
         """Show the reference."""
         return ltr(row.reference)
+
+    @admin.display(description=gettext_lazy("mode"))
+    def money_mode(self, row: Verification) -> str:
+        """Say whether it is about test or live money."""
+        return mode_name(row.mode)
 
     @admin.display(description=gettext_lazy("next ask"), ordering="next_at")
     def next(self, row: Verification) -> SafeString:

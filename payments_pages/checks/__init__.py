@@ -1,6 +1,8 @@
 """Find wrong settings before a payer does. One function a theme; no check asks the database."""
 
 from payments_pages.checks.addresses import check_addresses, check_urls, check_webhook
+from payments_pages.checks.caches import check_cache, check_shared_cache
+from payments_pages.checks.delivery import check_delivery, check_tasks
 from payments_pages.checks.keys import check_handler, check_keys, check_mode
 from payments_pages.checks.values import (
     check_database,
@@ -11,12 +13,16 @@ from payments_pages.checks.values import (
 
 __all__ = [
     "check_addresses",
+    "check_cache",
     "check_database",
+    "check_delivery",
     "check_handler",
     "check_keys",
     "check_mode",
     "check_numbers",
     "check_patterns",
+    "check_shared_cache",
+    "check_tasks",
     "check_texts",
     "check_urls",
     "check_webhook",

@@ -15,6 +15,7 @@ from payments_pages.models.pages import PaymentPage
 from payments_pages.models.querysets import PrimaryQuerySet, primary_alias
 from payments_pages.models.verifications import Verification
 from payments_pages.references import reference_key
+from payments_pages.storable import INT_MAX
 
 __all__ = ["ExpectedPayment"]
 
@@ -45,8 +46,8 @@ class ExpectedPaymentQuerySet(PrimaryQuerySet["ExpectedPayment"]):
         as the one that makes the order. Raise `ValueError` for an amount or currency that no
         payment could match.
         """
-        if type(amount) is not int or amount <= 0:
-            raise ValueError("An expected amount is a positive int of minor units.")
+        if type(amount) is not int or not 0 < amount <= INT_MAX:
+            raise ValueError("An expected amount is a positive int of minor units, of 64 bits.")
         if not (len(currency) == CODE_LENGTH and currency.isascii() and currency.isalpha()):
             raise ValueError("A currency is a code of three letters, such as ILS.")
         using = primary_alias(self.model)

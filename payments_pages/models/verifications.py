@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 from payments_pages.choices import Door, VerificationState
 from payments_pages.models.querysets import DueQuerySet
 
-__all__ = ["Verification"]
+__all__ = ["Verification", "VerificationQuerySet"]
 
 
 class VerificationQuerySet(DueQuerySet["Verification"]):

@@ -15,6 +15,12 @@ For a demo, in a process of its own:
 
     python -m payments_pages.sandbox --port 8001 --state sandbox.json
 
+In a popup, payers pay a reference that the merchant made: the page loads `sandbox.inline_url`
+and calls `SandboxPop.open(…)` (see `inline.js`) with `sandbox.public_key`. In a test:
+
+    sandbox.start_checkout("A-1", amount=500, currency="ILS")
+    sandbox.end_checkout("A-1")
+
 The API is served below `/api`, pages at `/pay/<slug>`. Kinds of faults are listed in
 `faults`, account settings in `account`. Where the service's interface is silent, the double
 does what is most likely; the docstrings say where.
@@ -28,6 +34,8 @@ refused.
     POST   pages                     {"name": "Tea box", "slug": "tea-box", "amount": 10000}
     POST   pages/<id or slug>        {"active": false}: any field
     POST   pay                       {"page": "tea-box", "status": "success", "late": 5}
+    POST   checkouts                 {"reference": "A-1", "amount": 500, "email": "a@b.test"}
+    POST   checkouts/<reference>     {"status": "success", "late": 5}: its payer decides
     POST   transactions              {"reference": "A-1", "amount": 500}: no page led to it
     POST   transactions/<reference>  {"status": "reversed"}: any field
     POST   faults                    {"kind": "latency", "operation": "verify", "seconds": 0.2}

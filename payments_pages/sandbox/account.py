@@ -1,6 +1,6 @@
 """Hold the settings a merchant has at the service, and what the sandbox may vary."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -22,6 +22,9 @@ class Account:
     `"referrer"` (the page's public address in a transaction's metadata: a known fact, seen
     but not promised). `slug_taken_status`, `unknown_reference_status` and `max_per_page`
     (None: no maximum) settle gaps; `late_seconds` is how long "Pay late" stays pending.
+    `public_key` is what a browser starts a checkout with; blank means `pk_test_sandbox` or
+    `pk_live_sandbox`, by mode. `refuse_underscores` refuses references with one when a
+    checkout is started (a known fact of one service; others take them).
     """
 
     secret_key: str = field(default="sk_test_sandbox", repr=False)
@@ -37,6 +40,8 @@ class Account:
     unknown_reference_status: int = 404
     max_per_page: int | None = None
     late_seconds: float = 15.0
+    public_key: str = ""
+    refuse_underscores: bool = False
 
     @property
     def domain(self) -> str:
@@ -47,6 +52,11 @@ class Account:
     def signing_secret(self) -> str:
         """Give the secret webhooks are signed with."""
         return self.webhook_secret or self.secret_key
+
+    @property
+    def browser_key(self) -> str:
+        """Give the public key in force: it may only start checkouts, and is no secret."""
+        return self.public_key or f"pk_{self.domain}_sandbox"
 
     def changed(self, settings: Mapping[str, Any]) -> "Account":
         """Return a copy with some settings changed.
@@ -65,7 +75,6 @@ class Account:
 
 
 _REQUIRED = frozenset({"secret_key", "currency", "webhook_header"})
-_NUMBERS = frozenset({"slug_taken_status", "unknown_reference_status", "max_per_page"})
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "webhook_algorithm": ("sha256", "sha512"),
     "metadata": ("", "referrer"),
@@ -81,11 +90,8 @@ def _checked(name: str, value: object) -> object:
         return tuple(_seconds(name, item) for item in _items(name, value))
     if name == "reference_params":
         return tuple(_text(name, item) for item in _items(name, value))
-    if name == "late_seconds":
-        return _seconds(name, value)
-    if name in _NUMBERS:
-        return _number(name, value)
-    return _text(name, value)
+    read = _READERS.get(name, _text)
+    return read(name, value)
 
 
 def _items(name: str, value: object) -> list[object]:
@@ -98,6 +104,12 @@ def _seconds(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
         raise ValueError(f"{name} takes seconds, 0 or more.")
     return float(value)
+
+
+def _flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} is true or false.")  # noqa: TRY004 - one error type for settings
+    return value
 
 
 def _number(name: str, value: object) -> int:
@@ -114,3 +126,13 @@ def _text(name: str, value: object) -> str:
     if value not in _CHOICES.get(name, (value,)):
         raise ValueError(f"{name} takes one of: {', '.join(map(repr, _CHOICES[name]))}.")
     return value
+
+
+_READERS: Mapping[str, Callable[[str, object], object]] = {
+    "late_seconds": _seconds,
+    "refuse_underscores": _flag,
+    "slug_taken_status": _number,
+    "unknown_reference_status": _number,
+    "max_per_page": _number,
+}
+"""How a setting is read that is neither a text nor a list."""

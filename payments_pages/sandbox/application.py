@@ -2,6 +2,8 @@
 
 /api/…         the service's interface, for merchants' servers
 /pay/<slug>    the hosted pages, for payers
+/checkout/…    checkouts for a given reference: started by browsers, shown to payers
+/inline.js     the script a merchant's page shows such a checkout with, in a popup
 /_sandbox/…    control, for demos and tests in other processes
 """
 
@@ -16,9 +18,11 @@ from payments_pages.sandbox.api import Api, ApiRequest, find_call
 from payments_pages.sandbox.checkout import Checkout
 from payments_pages.sandbox.control import Control
 from payments_pages.sandbox.faults import Faults
-from payments_pages.sandbox.html import stylesheet
+from payments_pages.sandbox.html import asset
 from payments_pages.sandbox.payments import Payments
+from payments_pages.sandbox.popup import Popup
 from payments_pages.sandbox.spoiling import hold, send_badly, shape
+from payments_pages.sandbox.starts import Starts
 from payments_pages.sandbox.state import RecordedRequest, State
 from payments_pages.sandbox.timers import Timers
 from payments_pages.sandbox.webhooks import Webhooks
@@ -27,12 +31,28 @@ from payments_pages.sandbox.wire import CONNECTION, TARGET
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-__all__ = ["API_PATH", "CONTROL_PATH", "PAY_PATH", "Application"]
+__all__ = [
+    "API_PATH",
+    "CHECKOUT_PATH",
+    "CONTROL_PATH",
+    "INLINE_PATH",
+    "PAY_PATH",
+    "Application",
+]
 
 API_PATH = "/api"
 PAY_PATH = "/pay"
 CONTROL_PATH = "/_sandbox"
-STYLESHEET_PATH = "/checkout.css"
+CHECKOUT_PATH = "/checkout"
+INLINE_PATH = "/inline.js"
+ASSETS = {
+    "/checkout.css": "text/css; charset=utf-8",
+    "/popup.js": "text/javascript; charset=utf-8",
+    INLINE_PATH: "text/javascript; charset=utf-8",
+}
+
+# A changed script must not meet pages of another version.
+ASSET_HEADERS = {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
 
 
 class Application:
@@ -49,6 +69,7 @@ class Application:
         faults: Faults,
         webhooks: Webhooks,
         payments: Payments,
+        starts: Starts,
         timers: Timers,
     ) -> None:
         self._state = state
@@ -56,7 +77,8 @@ class Application:
         self._timers = timers
         self._api = Api(state)
         self._checkout = Checkout(state, payments)
-        self._control = Control(state, faults, webhooks, payments)
+        self._popup = Popup(state, payments, starts)
+        self._control = Control(state, faults, webhooks, payments, starts)
 
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
@@ -72,8 +94,10 @@ class Application:
             response = self._control.respond(request, tuple(segments))
         elif f"/{prefix}" == PAY_PATH:
             response = self._checkout.respond(request, tuple(segments))
-        elif path == STYLESHEET_PATH:
-            response = Response(stylesheet(), content_type="text/css; charset=utf-8")
+        elif f"/{prefix}" == CHECKOUT_PATH:
+            response = self._popup.respond(request, tuple(segments))
+        elif path in ASSETS:
+            response = Response(asset(path[1:]), content_type=ASSETS[path], headers=ASSET_HEADERS)
         else:
             response = Response("There is nothing here.\n", status=404)
         return response(environ, start_response)

@@ -20,10 +20,10 @@ from payments_pages.sandbox.html import (
     notice,
 )
 from payments_pages.sandbox.payloads import Payload
-from payments_pages.sandbox.payments import Payments, returning_url
+from payments_pages.sandbox.payments import UNPAID, Payments, returning_url
 from payments_pages.sandbox.state import State
 
-__all__ = ["Checkout", "page_response"]
+__all__ = ["ENDINGS", "HEADERS", "STATUSES", "Checkout", "page_response"]
 
 EMAIL = "payer@example.test"
 
@@ -46,11 +46,13 @@ class _FormError(ValueError):
         self.field = field
 
 
-def page_response(content: Markup, status: int = 200) -> Response:
-    """Answer with a page."""
-    return Response(
-        str(content), status=status, content_type="text/html; charset=utf-8", headers=HEADERS
-    )
+def page_response(
+    content: Markup, status: int = 200, *, policy: str = HEADERS["Content-Security-Policy"]
+) -> Response:
+    """Answer with a page, under its content security policy."""
+    headers = {**HEADERS, "Content-Security-Policy": policy}
+    kind = "text/html; charset=utf-8"
+    return Response(str(content), status=status, content_type=kind, headers=headers)
 
 
 class Checkout:
@@ -80,11 +82,11 @@ class Checkout:
 
     def _settle(self, page: Payload, values: Mapping[str, str], address: str) -> Response:
         choice = values.get("choice", "pay")
-        if choice not in _STATUSES:
+        if choice not in STATUSES:
             raise _FormError("Choose how the payment ends.", "choice")
         transaction = self._payments.pay(
             page,
-            status=_STATUSES[choice],
+            status=STATUSES[choice],
             reference=self._resumed(page, values.get("reference", "")),
             amount=_amount(page, values),
             late=self._state.account.late_seconds if choice == "late" else None,
@@ -102,7 +104,7 @@ class Checkout:
         stored = self._state.find_transaction(reference)
         if stored is None or stored.page_id != page["id"]:
             return None
-        return reference if stored.data["status"] in {"failed", "abandoned"} else None
+        return reference if stored.data["status"] in UNPAID else None
 
     def _after(self, choice: str, page: Payload, transaction: Payload) -> Response:
         reference = transaction["reference"]
@@ -110,7 +112,7 @@ class Checkout:
         if choice in {"pay", "late"} and page["redirect_url"]:
             names = self._state.account.reference_params
             return redirect(returning_url(page["redirect_url"], reference, names), 303)
-        title, text = _ENDINGS[choice]
+        title, text = ENDINGS[choice]
         facts = {
             "Amount": format_amount(transaction["amount"], transaction["currency"]),
             "Reference": reference,
@@ -121,21 +123,23 @@ class Checkout:
         return page_response(notice(title, text, link=link, facts=facts))
 
 
-_STATUSES = {
+STATUSES = {
     "pay": "success",
     "close": "success",
     "late": "success",
     "decline": "failed",
     "abandon": "abandoned",
 }
+"""What becomes of a payment, by the button pressed."""
 
-_ENDINGS = {
+ENDINGS = {
     "pay": ("Payment received", "This is your receipt."),
     "close": ("Payment received", "You may close this tab."),
     "late": ("Payment on its way", "Your bank will confirm it in a moment."),
     "decline": ("Payment failed", "Your bank refused the card. Nothing was charged."),
     "abandon": ("Payment not completed", "Nothing was charged."),
 }
+"""Title and text of the page that a payer sees after a button."""
 
 
 def _amount(page: Payload, values: Mapping[str, str]) -> int | None:

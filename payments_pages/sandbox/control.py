@@ -18,6 +18,7 @@ from werkzeug.wrappers import Request, Response
 from payments_pages.sandbox.faults import Fault, Faults
 from payments_pages.sandbox.payloads import Payload, encode, transaction_payload
 from payments_pages.sandbox.payments import Payments
+from payments_pages.sandbox.starts import Starts
 from payments_pages.sandbox.state import RecordedRequest, State, StoredTransaction
 from payments_pages.sandbox.webhooks import Webhooks
 
@@ -68,12 +69,18 @@ class Control:
     """The control API of a sandbox."""
 
     def __init__(
-        self, state: State, faults: Faults, webhooks: Webhooks, payments: Payments
+        self,
+        state: State,
+        faults: Faults,
+        webhooks: Webhooks,
+        payments: Payments,
+        starts: Starts,
     ) -> None:
         self._state = state
         self._faults = faults
         self._webhooks = webhooks
         self._payments = payments
+        self._starts = starts
         # By method, first segment and how many segments there are.
         self._actions: Mapping[tuple[object, ...], Callable[[_Asked], object]] = {
             ("GET", "state", 1): self._show,
@@ -83,6 +90,8 @@ class Control:
             ("POST", "pages", 1): self._add_page,
             ("POST", "pages", 2): self._change_page,
             ("POST", "pay", 1): self._pay,
+            ("POST", "checkouts", 1): self._start_checkout,
+            ("POST", "checkouts", 2): self._end_checkout,
             ("POST", "transactions", 1): self._add_transaction,
             ("POST", "transactions", 2): self._change_transaction,
             ("POST", "faults", 1): self._add_fault,
@@ -109,6 +118,7 @@ class Control:
         return {
             "account": self._state.account.public(),
             "domain": self._state.account.domain,
+            "public_key": self._state.account.browser_key,
             "pages": self._state.pages(),
             "transactions": [stored.data for stored in self._state.transactions()],
             "faults": [_fault_json(fault) for fault in self._faults.active()],
@@ -135,6 +145,13 @@ class Control:
         page = self._page(str(asked.body.pop("page")))
         named = {name: asked.body.pop(name) for name in PAYMENT_FIELDS if name in asked.body}
         return self._payments.pay(page, **named, overrides=asked.body)
+
+    def _start_checkout(self, asked: _Asked) -> Payload:
+        return self._starts.start(**asked.body)
+
+    def _end_checkout(self, asked: _Asked) -> Payload:
+        named = {name: asked.body.pop(name) for name in ("status", "late") if name in asked.body}
+        return self._payments.end(asked.key, **named, overrides=asked.body)
 
     def _add_transaction(self, asked: _Asked) -> Payload:
         return add_transaction(self._state, str(asked.body.pop("reference")), asked.body)

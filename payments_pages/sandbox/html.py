@@ -10,7 +10,16 @@ from markupsafe import Markup
 from payments_pages.money import format_amount
 from payments_pages.sandbox.payloads import Payload
 
-__all__ = ["CUSTOM_PREFIX", "checkout_page", "custom_fields_of", "document", "notice", "stylesheet"]
+__all__ = [
+    "CUSTOM_PREFIX",
+    "asset",
+    "checkout_page",
+    "custom_fields_of",
+    "document",
+    "notice",
+    "started_page",
+    "telling",
+]
 
 CUSTOM_PREFIX = "custom:"
 """Starts the form's name of a custom field, so that it cannot be taken for one of ours."""
@@ -23,9 +32,9 @@ def _template(name: str) -> Markup:
     return Markup(Path(__file__).with_name(name).read_text(encoding="utf-8"))  # noqa: S704 - ours
 
 
-def stylesheet() -> str:
-    """Return the stylesheet of all pages."""
-    return str(_template("checkout.css"))
+def asset(name: str) -> str:
+    """Return a stylesheet or script of ours."""
+    return str(_template(name))
 
 
 def document(title: str, content: Markup) -> Markup:
@@ -41,14 +50,19 @@ def notice(
     facts: Mapping[str, str] | None = None,
 ) -> Markup:
     """Write a page that says one thing, with facts to read off and perhaps a link (href, text)."""
+    anchor = Markup('<a class="button primary" href="{}">{}</a>').format(*link) if link else ""
+    body = Markup("<h1>{}</h1>\n<p>{}</p>\n{}\n{}").format(
+        title, text, _listed(facts or {}), anchor
+    )
+    return document(title, body)
+
+
+def _listed(facts: Mapping[str, str]) -> Markup:
     rows = Markup().join(
         Markup('<dt>{}</dt><dd><bdi dir="ltr">{}</bdi></dd>').format(name, value)
-        for name, value in (facts or {}).items()
+        for name, value in facts.items()
     )
-    listed = Markup("<dl>{}</dl>").format(rows) if rows else _NOTHING
-    anchor = Markup('<a class="button primary" href="{}">{}</a>').format(*link) if link else ""
-    body = Markup("<h1>{}</h1>\n<p>{}</p>\n{}\n{}").format(title, text, listed, anchor)
-    return document(title, body)
+    return Markup("<dl>{}</dl>").format(rows) if rows else _NOTHING
 
 
 def checkout_page(
@@ -71,8 +85,27 @@ def checkout_page(
             name: values.get(name, "")
             for name in ("reference", "email", "first_name", "last_name", "phone")
         },
+        choices=_template("choices.html"),
     )
     return document(page["name"], content)
+
+
+def started_page(transaction: Payload, *, problem: str = "") -> Markup:
+    """Write the form on which a started checkout is paid: amount and payer are settled."""
+    shown = format_amount(transaction["amount"], transaction["currency"])
+    facts = {"E-mail": transaction["customer"]["email"], "Reference": transaction["reference"]}
+    content = Markup(
+        '<h1>Pay</h1>\n<p class="amount"><bdi dir="ltr">{}</bdi></p>\n{}\n{}\n'
+        '<form method="post" novalidate>\n{}</form>'
+    ).format(shown, _listed(facts), _problem(problem), _template("choices.html"))
+    return document("Pay", content)
+
+
+def telling(page: Markup, told: Mapping[str, str]) -> Markup:
+    """Add to a page the script that tells the site around it, by data attributes."""
+    data = Markup().join(Markup(' data-{}="{}"').format(*item) for item in told.items())
+    script = Markup('<script src="/popup.js" defer{}></script>\n</head>').format(data)
+    return page.replace(Markup("</head>"), script, 1)
 
 
 def custom_fields_of(page: Payload) -> list[tuple[str, str]]:

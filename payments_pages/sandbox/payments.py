@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
@@ -11,7 +12,10 @@ from payments_pages.sandbox.state import State, StoredTransaction
 from payments_pages.sandbox.timers import Timers
 from payments_pages.sandbox.webhooks import Webhooks
 
-__all__ = ["Payments", "returning_url"]
+__all__ = ["UNPAID", "Payments", "returning_url"]
+
+UNPAID = frozenset({"failed", "abandoned"})
+"""Statuses after which a payment may be taken up again under its reference (known fact)."""
 
 
 def returning_url(redirect_url: str, reference: str, names: tuple[str, ...]) -> str:
@@ -23,6 +27,20 @@ def returning_url(redirect_url: str, reference: str, names: tuple[str, ...]) -> 
     added = urlencode([(name, reference) for name in names])
     query = f"{parts.query}&{added}" if parts.query else added
     return urlunsplit(parts._replace(query=query))
+
+
+def _with_status(old: Payload, status: str) -> Payload:
+    """Build what a transaction becomes when its payer goes on: the same one, another status."""
+    kept = ("created_at", "customer", "ip_address", "metadata")
+    return transaction_payload(
+        old["reference"],
+        transaction_id=old["id"],
+        domain=old["domain"],
+        status=status,
+        amount=old["amount"],
+        currency=old["currency"],
+        email=old["customer"]["email"],
+    ) | {name: old[name] for name in kept}
 
 
 class Payments:
@@ -86,18 +104,36 @@ class Payments:
             stored = self._state.find_transaction(reference)
             if stored is None or stored.ripens_at is None:
                 return
-            old = stored.data
-            paid = transaction_payload(
-                reference,
-                transaction_id=old["id"],
-                domain=old["domain"],
-                amount=old["amount"],
-                currency=old["currency"],
-                email=old["customer"]["email"],
-            )
-            kept = ("created_at", "customer", "ip_address", "metadata")
-            self._state.change_transaction(reference, paid | {name: old[name] for name in kept})
+            self._state.change_transaction(reference, _with_status(stored.data, "success"))
         self._webhooks.announce(reference)
+
+    def end(
+        self,
+        reference: str,
+        *,
+        status: str = "success",
+        late: float | None = None,
+        overrides: Mapping[str, Any] | None = None,
+    ) -> Payload:
+        """End a started checkout, as its payer does, and return its transaction.
+
+        `late` and `overrides` are those of `pay`. One that ended unpaid may end again, under the
+        same reference: known fact. Raise `ValueError` if none was started, or it is paid.
+        """
+        with self._state.lock:
+            stored = self._state.find_transaction(reference)
+            if stored is None or not stored.access_code:
+                raise ValueError(f"No checkout was started for {reference!r}.")
+            if stored.data["status"] not in UNPAID:
+                raise ValueError(f"The checkout of {reference!r} is paid.")
+            data = _with_status(stored.data, "pending" if late is not None else status)
+            data |= dict(overrides or {})
+            ripens_at = None if late is None else time.time() + late
+            self._state.put_transaction(replace(stored, data=data, ripens_at=ripens_at))
+        if late is not None:
+            self._timers.after(late, partial(self.ripen, reference))
+        self._webhooks.announce(reference)
+        return data
 
     def resume(self) -> None:
         """Wait again for the late payments that a restart interrupted."""

@@ -8,11 +8,19 @@ from typing import Any, Self
 
 from payments_pages.sandbox import storage
 from payments_pages.sandbox.account import Account
-from payments_pages.sandbox.application import API_PATH, CONTROL_PATH, PAY_PATH, Application
+from payments_pages.sandbox.application import (
+    API_PATH,
+    CHECKOUT_PATH,
+    CONTROL_PATH,
+    INLINE_PATH,
+    PAY_PATH,
+    Application,
+)
 from payments_pages.sandbox.control import PAYER_FIELDS, add_transaction
 from payments_pages.sandbox.faults import Faults
 from payments_pages.sandbox.payloads import Payload
 from payments_pages.sandbox.payments import Payments
+from payments_pages.sandbox.starts import Starts
 from payments_pages.sandbox.state import RecordedRequest, State
 from payments_pages.sandbox.timers import Timers
 from payments_pages.sandbox.webhooks import Delivery, Webhooks
@@ -33,11 +41,13 @@ class _Running:
         name = f"[{host}]" if ":" in host else host
         self.origin = f"http://{name}:{self.server.port}"
         self.payments = Payments(state, self.webhooks, self.timers, self.origin + PAY_PATH)
+        self.starts = Starts(state, self.origin + CHECKOUT_PATH)
         self.server.application = Application(
             state=state,
             faults=faults,
             webhooks=self.webhooks,
             payments=self.payments,
+            starts=self.starts,
             timers=self.timers,
         )
         self.thread = threading.Thread(
@@ -136,6 +146,21 @@ class Sandbox:
         """Give the key the API asks for."""
         return self.state.account.secret_key
 
+    @property
+    def inline_url(self) -> str:
+        """Give the address of the script that a merchant's page opens a popup with."""
+        return self._live.origin + INLINE_PATH
+
+    @property
+    def start_url(self) -> str:
+        """Give the address at which a browser starts a checkout."""
+        return f"{self._live.origin}{CHECKOUT_PATH}/start"
+
+    @property
+    def public_key(self) -> str:
+        """Give the key a browser starts a checkout with."""
+        return self.state.account.browser_key
+
     # What the merchant and the payers do
 
     def set_account(self, **settings: Any) -> None:
@@ -181,6 +206,20 @@ class Sandbox:
             **payer,
         )
         return str(transaction["reference"])
+
+    def start_checkout(self, reference: str | None = None, **fields: Any) -> Payload:
+        """Start a checkout as a browser does; return `authorization_url` and its reference.
+
+        `amount` (minor units), `currency`, `metadata`, `callback_url` and `email`, which is
+        there if not given. Raise `ValueError` for what the service refuses.
+        """
+        return self._live.starts.start(reference, **{"email": "payer@example.test", **fields})
+
+    def end_checkout(
+        self, reference: str, *, status: str = "success", late: float | None = None, **fields: Any
+    ) -> None:
+        """End a started checkout as its payer does; see `pay` for `late` and other fields."""
+        self._live.payments.end(reference, status=status, late=late, overrides=fields)
 
     def add_transaction(self, reference: str, **fields: Any) -> Payload:
         """Record a success that no page led to; fields replace its own, whatever their type."""

@@ -54,12 +54,17 @@ class RecordedRequest:
 class StoredTransaction:
     """A transaction with what the service knows of it but does not tell.
 
-    `ripens_at` (epoch seconds) is when a payment that is late becomes a success.
+    `ripens_at` (epoch seconds) is when a payment that is late becomes a success. A checkout
+    that a browser started has an `access_code`, which leads to its page; the web `origin` it
+    was started from, blank if there was none; and perhaps a `callback_url`.
     """
 
     data: Payload
     page_id: int | None = None
     ripens_at: float | None = None
+    access_code: str = ""
+    origin: str = ""
+    callback_url: str = ""
 
 
 def random_text(length: int) -> str:
@@ -83,6 +88,7 @@ class State:
         self._pages: dict[int, Payload] = {}
         self._slugs: dict[str, int] = {}
         self._transactions: dict[str, StoredTransaction] = {}
+        self._access_codes: dict[str, str] = {}
         self._requests: deque[RecordedRequest] = deque(maxlen=REQUEST_LOG_LENGTH)
         self._by_path: Counter[tuple[str, str]] = Counter()
         self._by_key: Counter[tuple[str, str]] = Counter()
@@ -98,7 +104,7 @@ class State:
         """Forget pages, transactions, requests and changed settings."""
         with self.lock:
             self.account = self._initial_account
-            for store in (self._pages, self._slugs, self._transactions):
+            for store in (self._pages, self._slugs, self._transactions, self._access_codes):
                 store.clear()
             self._requests.clear()
             self._by_path.clear()
@@ -176,6 +182,15 @@ class State:
         """Find a transaction by its exact reference."""
         return self._transactions.get(reference)
 
+    def find_checkout(self, access_code: str) -> StoredTransaction | None:
+        """Find a started checkout by its access code."""
+        stored = self._transactions.get(self._access_codes.get(access_code, ""))
+        return stored if stored is not None and stored.access_code == access_code else None
+
+    def new_access_code(self) -> str:
+        """Draw an access code nobody has."""
+        return _unused(self._access_codes, 20)
+
     def new_reference(self) -> str:
         """Draw a reference nobody has."""
         return _unused(self._transactions, 16)
@@ -188,8 +203,13 @@ class State:
     def put_transaction(self, stored: StoredTransaction) -> None:
         """Store a transaction under its reference, in place of any other."""
         with self.lock:
-            self._transactions[stored.data["reference"]] = stored
+            self._keep(stored)
             self.on_change(self)
+
+    def _keep(self, stored: StoredTransaction) -> None:
+        self._transactions[stored.data["reference"]] = stored
+        if stored.access_code:
+            self._access_codes[stored.access_code] = stored.data["reference"]
 
     def change_transaction(self, reference: str, values: Mapping[str, Any]) -> Payload:
         """Replace fields of a transaction; raise `KeyError` if there is none.
@@ -238,4 +258,4 @@ class State:
                 self._pages[page["id"]] = page
                 self._slugs[page["slug"]] = page["id"]
             for stored in transactions:
-                self._transactions[stored.data["reference"]] = stored
+                self._keep(stored)

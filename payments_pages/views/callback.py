@@ -11,7 +11,7 @@ from payments_pages.choices import Door
 from payments_pages.conf import conf
 from payments_pages.confirmation import confirm_payment
 from payments_pages.exceptions import InvalidReference
-from payments_pages.views.doors import door
+from payments_pages.views.doors import address_of, door
 from payments_pages.views.pages import LANGUAGE_PARAM, PAGES, show
 
 __all__ = ["callback"]
@@ -24,7 +24,9 @@ def callback(request: HttpRequest, page_token: UUID | None = None) -> HttpRespon
         return _not_a_visit(request)
     try:
         reference = _reference(request)
-        confirmation = confirm_payment(reference, door=Door.CALLBACK, page_token=page_token)
+        confirmation = confirm_payment(
+            reference, door=Door.CALLBACK, page_token=page_token, address=address_of(request)
+        )
     except InvalidReference:
         return show(request, "unknown", status=HTTPStatus.BAD_REQUEST)
     page = PAGES[confirmation.outcome]

@@ -11,7 +11,7 @@ from payments_pages.conf import conf
 from payments_pages.confirmation import Confirmation, confirm_payment
 from payments_pages.exceptions import InvalidEvent, InvalidReference
 from payments_pages.views.bodies import TooLarge, read_body
-from payments_pages.views.doors import answer, door
+from payments_pages.views.doors import address_of, answer, door
 
 __all__ = ["confirm"]
 
@@ -44,7 +44,7 @@ def confirm(request: HttpRequest) -> HttpResponse:
         return _refuse("Send application/json.", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
     try:
         reference = _reference(read_body(request, LIMIT))
-        found = confirm_payment(reference, door=Door.CONFIRM)
+        found = confirm_payment(reference, door=Door.CONFIRM, address=address_of(request))
     except TooLarge as error:
         return _refuse(str(error), error.status)
     except (InvalidEvent, InvalidReference):

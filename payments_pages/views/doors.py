@@ -11,7 +11,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from payments_pages.databases import outside_transactions
 
-__all__ = ["View", "answer", "door"]
+__all__ = ["View", "address_of", "answer", "door"]
 
 View = Callable[..., HttpResponse]
 
@@ -38,6 +38,15 @@ def door(view: View) -> View:
     return csrf_exempt(outside_transactions(login_not_required(guarded)))
 
 
+def address_of(request: HttpRequest) -> str:
+    """Return where a request comes from, for the budgets: `REMOTE_ADDR`, never blank.
+
+    No forwarded header is read: anybody can write one. Behind a proxy the merchant's own
+    middleware sets `REMOTE_ADDR`; until it does, all payers share one budget.
+    """
+    return request.META.get("REMOTE_ADDR") or "unknown"
+
+
 def answer(
     data: dict[str, object], *, status: int = 200, retry_after: int | None = None
 ) -> JsonResponse:
@@ -52,7 +61,8 @@ def _policy() -> str:
     """Allow our own stylesheet and script, wherever static files are served from; nothing else."""
     parts = urlsplit(settings.STATIC_URL or "")
     static = f"{parts.scheme or 'https'}://{parts.netloc}" if parts.netloc else "'self'"
+    images = static if static == "'self'" else f"'self' {static}"
     return (
-        f"default-src 'none'; style-src {static}; script-src {static}; img-src 'self' {static}; "
+        f"default-src 'none'; style-src {static}; script-src {static}; img-src {images}; "
         "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     )

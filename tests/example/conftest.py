@@ -5,11 +5,20 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.test import Client
 
+from example_project.shop.models import Offer
 from payments_pages.choices import Door
 from payments_pages.confirmation import Confirmation, confirm_payment
 from payments_pages.models import PaymentPage
 from payments_pages.pages import create_page
 from payments_pages.sandbox import Sandbox
+
+
+def popup_settings(sandbox: Sandbox) -> dict[str, str]:
+    return {
+        "PUBLIC_KEY": sandbox.public_key,
+        "INLINE_URL": sandbox.inline_url,
+        "START_URL": sandbox.start_url,
+    }
 
 
 class Shop:
@@ -31,6 +40,12 @@ class Shop:
     def pay(self, page: PaymentPage, email: str = "payer@example.test") -> str:
         return self.sandbox.pay(page.slug, email=email)
 
+    def gift_card(self, **fields: Any) -> Offer:
+        """An offer that is sold in a popup."""
+        page = self.page("gift-card", name="Gift card", **fields)
+        Offer.objects.filter(page=page).update(popup=True)
+        return Offer.objects.get(page=page)
+
     def confirm(self, reference: str, page: PaymentPage | None) -> Confirmation:
         token = page.token if page else None
         return confirm_payment(reference, door=Door.CALLBACK, page_token=token)
@@ -44,6 +59,7 @@ class Shop:
 @pytest.fixture
 def shop(transactional_db: None, sandbox: Sandbox, configure: Any, settings: Any) -> Shop:
     settings.ROOT_URLCONF = "example_project.urls"
+    settings.POPUP = popup_settings(sandbox)
     settings.LOGIN_URL = "sign-in"
     settings.LOGOUT_REDIRECT_URL = "storefront"
     configure(HANDLER="example_project.shop.handlers.deliver")

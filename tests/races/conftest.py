@@ -21,9 +21,9 @@ HEAD_START = 0.3
 class Worker:
     """One process that runs jobs, each in a fork."""
 
-    def __init__(self, database: str) -> None:
+    def __init__(self, database: str, jobs: str = "tests.races.jobs") -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.races.worker", database],
+            [sys.executable, "-m", "tests.races.worker", database, jobs],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

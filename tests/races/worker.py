@@ -1,9 +1,11 @@
 """Run jobs in processes of their own: one JSON line in, one out.
 
-Started with the name of the test database. Each job runs in a fork of this process, which has
-loaded everything and holds no connection and no thread: a job may be killed, and costs little.
+Started with the name of the test database and of the module whose `run` does a job. Each job
+runs in a fork of this process, which has loaded everything and holds no connection and no
+thread: a job may be killed, and costs little.
 """
 
+import importlib
 import json
 import os
 import sys
@@ -13,13 +15,12 @@ import django
 from django.conf import settings
 
 
-def main(database: str) -> None:
+def main(database: str, jobs: str) -> None:
     """Serve until the input ends."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
     settings.DATABASES["default"]["NAME"] = database
     django.setup()
-    from tests.races.jobs import run  # the models must be loaded first
-
+    run = importlib.import_module(jobs).run  # not before: the models must be loaded first
     _say("ready")
     for line in sys.stdin:
         job = json.loads(line)
@@ -53,4 +54,4 @@ def _work(run: Any, job: dict[str, Any], writing: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

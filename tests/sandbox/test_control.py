@@ -211,7 +211,9 @@ def test_another_machine_cannot_steer_the_sandbox(
     sandbox: Sandbox, address: str, status: int
 ) -> None:
     running = sandbox._live
-    control = Control(sandbox.state, sandbox.faults, running.webhooks, running.payments)
+    control = Control(
+        sandbox.state, sandbox.faults, running.webhooks, running.payments, running.starts
+    )
     builder = EnvironBuilder(path="/", base_url="http://localhost", method="GET")
     environ = builder.get_environ()
     environ["REMOTE_ADDR"] = address

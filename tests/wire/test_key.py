@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from payments_pages.answers import Answer
 from payments_pages.exceptions import (
     ConfigurationError,
     ServiceUnavailable,
 )
-from payments_pages.transport import Answer, Transport
+from payments_pages.transport import Transport
 from tests.wire.raw_server import (
     KEY,
     OK,
@@ -77,7 +78,7 @@ def test_case_c19_the_key_shows_nowhere(
     assert "LEAKME" not in repr(vars(transport))
 
 
-def test_one_record_tells_of_a_call_and_not_of_its_reference(
+def test_one_record_tells_of_each_attempt_and_not_of_its_reference(
     serve: Callable[..., RawServer], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "payments_pages.transport")
@@ -85,13 +86,18 @@ def test_one_record_tells_of_a_call_and_not_of_its_reference(
     with pytest.raises(ServiceUnavailable):
         get(to(serve(drop)))
     ours = [record for record in caplog.records if record.name == "payments_pages.transport"]
-    assert [record.levelname for record in ours] == ["DEBUG", "INFO"]
-    assert ours[0].getMessage().startswith("GET /transaction/verify/{}: 200, Answer, ")
-    assert (
-        ours[1]
-        .getMessage()
-        .startswith("GET /transaction/verify/{}: no status, ServiceUnavailable, ")
-    )
+    assert [record.levelname for record in ours] == ["DEBUG", "INFO", "INFO"]
+    start = "service.called: GET /transaction/verify/{}: "
+    assert ours[0].getMessage().startswith(f"{start}200, Answer, ")
+    for record in ours[1:]:
+        assert record.getMessage().startswith(f"{start}no status, ServiceUnavailable, ")
+    fields = ("method", "path", "status", "outcome", "attempt")
+    assert [[getattr(record, field) for field in fields] for record in ours] == [
+        ["GET", "/transaction/verify/{}", 200, "Answer", 1],
+        ["GET", "/transaction/verify/{}", None, "ServiceUnavailable", 1],
+        ["GET", "/transaction/verify/{}", None, "ServiceUnavailable", 2],
+    ]
+    assert all(isinstance(record.milliseconds, int) for record in ours)  # type: ignore[attr-defined]
 
 
 def test_an_answer_does_not_show_its_body() -> None:

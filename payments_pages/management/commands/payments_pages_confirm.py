@@ -79,7 +79,9 @@ class Command(BaseCommand):
 
 def _confirm(reference: str, *, refresh: bool) -> str:
     try:
-        found = confirm_payment(reference, door=Door.COMMAND, refresh=refresh, vouched=True)
+        found = confirm_payment(
+            reference, door=Door.COMMAND, refresh=refresh, vouched=True, deliver_now=True
+        )
     except InvalidReference:
         return "invalid"
     return str(found.outcome)

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
 
 from payments_pages.conf import conf
+from payments_pages.exceptions import InvalidReference
 from payments_pages.references import check_reference
 from payments_pages.signatures import ALGORITHMS, sign
 
@@ -36,12 +37,17 @@ class Command(BaseCommand):
         """Post it; print the status and the answer."""
         if not conf.webhook_header or conf.webhook_algorithm not in ALGORITHMS:
             raise CommandError("Set WEBHOOK_HEADER and WEBHOOK_ALGORITHM first.")
+        if not conf.webhook_secrets:
+            raise CommandError("WEBHOOK_SECRETS is empty: name a secret to sign with.")
         if not conf.site_url and not options["url"]:
             raise CommandError("Set SITE_URL, or give --url.")
+        try:
+            reference = check_reference(options["reference"])
+        except InvalidReference as error:
+            raise CommandError(str(error)) from error
         url = options["url"] or conf.site_url + reverse("payments_pages:webhook")
         name = "transaction_reference" if options["event"].startswith("refund.") else "reference"
-        data = {name: check_reference(options["reference"])}
-        body = json.dumps({"event": options["event"], "data": data}).encode()
+        body = json.dumps({"event": options["event"], "data": {name: reference}}).encode()
         headers = {
             "Content-Type": "application/json",
             conf.webhook_header: sign(body, conf.webhook_secrets[0], conf.webhook_algorithm),

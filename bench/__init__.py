@@ -1,0 +1,1 @@
+"""Benchmarks: commands that print a table, on loopback and within bounds."""

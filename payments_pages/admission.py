@@ -1,0 +1,71 @@
+"""Decide whether a reference may cost a call to the service now, or must wait for the sweep.
+
+References that somebody vouched for are always let in: a signed webhook, staff, the merchant's
+own code or an expected payment named them, or the service knew them before. So are callers
+without an address, which are the merchant's own code. For all others there are budgets.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from payments_pages import budgets, verification
+from payments_pages.choices import Door
+from payments_pages.exceptions import NotAsked, ServiceError
+from payments_pages.models import ExpectedPayment
+
+__all__ = ["MAX_WAITING", "RETRY_AFTER", "Admission", "admit", "admit_swept", "put_off"]
+
+MAX_WAITING: Final = 10_000
+"""References nobody vouched for that may wait for the sweep; more are not even noted."""
+RETRY_AFTER: Final = 60
+"""Seconds after which one who was put off may ask again: budgets are given by the minute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Hold what an ask was paid for with; `close()` it when it is known what came of it."""
+
+    counters: tuple[str, ...] = ()
+
+    def close(self, error: ServiceError | None = None) -> None:
+        """Give back what was taken if the service knew the reference, or was not asked."""
+        if self.counters and (error is None or isinstance(error, NotAsked)):
+            budgets.give_back(self.counters)
+
+    def withdraw(self) -> None:
+        """Give back what was taken: somebody else asks, or it need not be asked."""
+        self.close()
+
+
+def admit(key: str, *, address: str, vouched: bool) -> Admission | None:
+    """Let an ask about a reference key in, or return None: its budget is used up.
+
+    That of the address is asked for first, so that one address cannot use up that of all.
+    """
+    if vouched or not address:
+        return Admission()
+    counters = budgets.take(address)
+    if counters is not None:
+        return Admission(counters)
+    # Asked only now: most references are within the budget, and need no query for this.
+    if ExpectedPayment.objects.primary().filter(reference_key=key).exists():
+        return Admission()
+    return None
+
+
+def admit_swept() -> Admission | None:
+    """Let the sweep ask about a reference nobody vouched for; None: it has asked about enough."""
+    counters = budgets.take_in_sweep()
+    return None if counters is None else Admission(counters)
+
+
+def put_off(reference: str, key: str, *, door: Door, page_claim: UUID | None) -> bool:
+    """Note a reference for the sweep without asking; False when too many wait already.
+
+    Nothing is lost by that: who was put off may come again.
+    """
+    if verification.strangers()[:MAX_WAITING].count() >= MAX_WAITING:
+        return False
+    verification.note(reference, key, door=door, page_claim=page_claim, vouched=False)
+    return True

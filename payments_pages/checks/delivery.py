@@ -1,0 +1,58 @@
+"""Check how deliveries are made: in the handler's transaction or not, here or by a worker."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Tags, register
+from django.utils.module_loading import import_string
+
+from payments_pages.checks.messages import Configs, error, warning
+from payments_pages.conf import DELIVERIES, conf
+
+__all__ = ["check_delivery", "check_tasks"]
+
+_TASKS_NUDGE = "payments_pages.tasks.nudge"
+_NOT_QUEUES = (".ImmediateBackend", ".DummyBackend")
+
+
+@register(Tags.compatibility)
+def check_delivery(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
+    """E020: not a yes or no. E021: delivery unknown. E022: no nudge, or one that cannot be called."""
+    messages: list[CheckMessage] = []
+    if not isinstance(conf.get("HANDLER_ATOMIC", True), bool):
+        hint = '"HANDLER_ATOMIC": False, for a handler that calls the outside world'
+        messages.append(error("PAYMENTS_PAGES['HANDLER_ATOMIC'] is neither.", hint, 20))
+    delivery = conf.get("DELIVERY", "inline")
+    if delivery not in DELIVERIES:
+        hint = '"DELIVERY": "inline" or "queued"'
+        messages.append(error("PAYMENTS_PAGES['DELIVERY'] is unknown.", hint, 21))
+    complaint = _nudge_complaint(conf.get("NUDGE"), needed=delivery == "queued")
+    if complaint:
+        hint = f'"NUDGE": "{_TASKS_NUDGE}", or "payments_pages.celery.nudge"'
+        messages.append(error(f"PAYMENTS_PAGES['NUDGE'] {complaint}", hint, 22))
+    return messages
+
+
+def _nudge_complaint(path: object, *, needed: bool) -> str:
+    if not path:
+        return "is missing: deliveries are queued." if needed else ""
+    try:
+        nudge = import_string(str(path))
+    except ImportError as failure:
+        return f"cannot be imported: {failure}"
+    return "" if callable(nudge) else "is not callable."
+
+
+@register(Tags.compatibility)
+def check_tasks(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
+    """W005: deliveries are queued to a backend of Django's tasks that is no queue."""
+    queued = conf.get("DELIVERY") == "queued" and conf.get("NUDGE") == _TASKS_NUDGE
+    if not queued or settings.DEBUG:
+        return []
+    tasks = getattr(settings, "TASKS", {})
+    backend = tasks.get("default", {}).get("BACKEND", _NOT_QUEUES[0])
+    if not str(backend).endswith(_NOT_QUEUES):
+        return []
+    hint = 'TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}'
+    message = "TASKS names a backend that runs tasks in the request, or never."
+    return [warning(message, hint, 5)]

@@ -1,0 +1,45 @@
+"""Fixtures: the scene of the stories, and a process that may be killed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from payments_pages import fulfilment as claims
+from payments_pages import verification
+from payments_pages.models import PaymentPage
+from payments_pages.sandbox import Sandbox
+from tests.crash.stories import Scene
+from tests.races.conftest import Worker
+
+
+@pytest.fixture(scope="package")
+def mortal(django_db_setup: None) -> Iterator[Worker]:
+    worker = Worker(str(connection.settings_dict["NAME"]), "tests.crash.jobs")
+    try:
+        worker.wait_until_ready()
+        yield worker
+    finally:
+        worker.end()
+
+
+@pytest.fixture(params=["atomic"])
+def kind(request: pytest.FixtureRequest, configure: Any) -> str:
+    """Both kinds of handler."""
+    configure(HANDLER="tests.goods.handlers.give", HANDLER_ATOMIC=request.param == "atomic")
+    return str(request.param)
+
+
+@pytest.fixture
+def scene(
+    transactional_db: None,
+    tea_box: PaymentPage,
+    sandbox: Sandbox,
+    configure: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Scene:
+    """Nobody waits here for a rival who is dead."""
+    for module in (verification, claims):
+        monkeypatch.setattr(module, "RIVAL_PATIENCE", 0.0)
+    return Scene(sandbox, tea_box, configure)

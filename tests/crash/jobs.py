@@ -1,0 +1,20 @@
+"""What a process does before it is killed: one act, watched."""
+
+from typing import Any
+
+from django.db import connection, connections
+
+from tests.crash.points import Points, kill
+from tests.crash.stories import ACTS
+
+__all__ = ["run"]
+
+
+def run(job: dict[str, Any]) -> list[dict[str, Any]]:
+    """Do an act, and die at its n-th point; who outlives it tells the points and the outcome."""
+    connection.ensure_connection()
+    points = Points(job["at"], kill)
+    with points.watch():
+        outcome = ACTS[job["act"]](job["reference"], job["token"])
+    connections.close_all()
+    return [{"outcome": outcome, "points": points.seen}]

@@ -1,0 +1,199 @@
+"""The runs that are broken: what comes before, and the act itself.
+
+Each names a reference and leaves it in a state from which the sweep, or for a reference that
+nobody noted the payer's reload, must end at "delivered, once".
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction as db_transaction
+
+from payments_pages import staff
+from payments_pages.choices import Door, EventKind, Outcome
+from payments_pages.confirmation import confirm_payment, confirm_payment_on_commit
+from payments_pages.models import Event, Fulfilment, PaymentPage, Verification
+from payments_pages.references import reference_key
+from payments_pages.sandbox import Sandbox
+from payments_pages.sweeping import sweep_due
+from tests.conftest import expect_payment, let_time_pass
+
+__all__ = ["ACTS", "STORIES", "Scene", "Story"]
+
+HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a story is told with."""
+
+    sandbox: Sandbox
+    page: PaymentPage
+    configure: Callable[..., None]
+
+    def confirm(self, reference: str, **more: Any) -> Outcome:
+        return confirm_payment(reference, **{"door": Door.WEBHOOK, "vouched": True} | more).outcome
+
+
+def _callback(reference: str, token: str) -> Outcome:
+    return confirm_payment(reference, door=Door.CALLBACK, page_token=UUID(token)).outcome
+
+
+def _webhook(reference: str, token: str) -> Outcome:
+    return confirm_payment(reference, door=Door.WEBHOOK, vouched=True).outcome
+
+
+def _refresh(reference: str, token: str) -> Outcome:
+    return confirm_payment(reference, door=Door.WEBHOOK, vouched=True, refresh=True).outcome
+
+
+def _sweep(reference: str, token: str) -> None:
+    sweep_due()
+
+
+def _on_commit(reference: str, token: str) -> None:
+    with db_transaction.atomic():
+        confirm_payment_on_commit(reference)
+
+
+def _approve(reference: str, token: str) -> Outcome | None:
+    row = Fulfilment.objects.get(transaction__reference=reference)
+    return staff.approve(row, actor="Rana", note="paid the rest in cash")
+
+
+def _retry(reference: str, token: str) -> Outcome | None:
+    row = Fulfilment.objects.get(transaction__reference=reference)
+    return staff.retry(row, actor="Rana")
+
+
+ACTS: Mapping[str, Callable[[str, str], Outcome | None]] = {
+    "callback": _callback,
+    "webhook": _webhook,
+    "refresh": _refresh,
+    "sweep": _sweep,
+    "on commit": _on_commit,
+    "approve": _approve,
+    "retry": _retry,
+}
+
+
+def _paid(scene: Scene, reference: str) -> None:
+    scene.sandbox.pay("tea-box", reference=reference)
+
+
+def _pending_then_paid(scene: Scene, reference: str) -> None:
+    scene.sandbox.pay("tea-box", reference=reference, status="pending")
+    assert scene.confirm(reference, page_token=scene.page.token) is Outcome.PENDING
+    scene.sandbox.set_transaction(reference, status="success")
+    let_time_pass(HOUR)
+
+
+def _held_for_want_of_a_page(scene: Scene, reference: str) -> None:
+    _paid(scene, reference)
+    assert scene.confirm(reference) is Outcome.HELD
+
+
+def _failed(scene: Scene, reference: str) -> None:
+    scene.configure(HANDLER="tests.crash.handlers.decline")
+    _paid(scene, reference)
+    assert scene.confirm(reference, page_token=scene.page.token) is Outcome.DELIVERY_FAILED
+    scene.configure(HANDLER="tests.goods.handlers.give")
+    let_time_pass(HOUR)
+
+
+def _unanswered(scene: Scene, reference: str) -> None:
+    _paid(scene, reference)
+    scene.sandbox.faults.add(
+        operation="verify", kind="status", status=503, times=1, reference=reference
+    )
+
+
+def _unknown_yet(scene: Scene, reference: str) -> None:
+    _paid(scene, reference)
+    scene.sandbox.faults.add(
+        operation="verify", kind="status", status=404, times=1, reference=reference
+    )
+
+
+def _pending_yet(scene: Scene, reference: str) -> None:
+    _paid(scene, reference)
+    scene.sandbox.faults.add(
+        operation="verify",
+        kind="patch",
+        data={"status": "pending"},
+        times=1,
+        reference=reference,
+    )
+
+
+def _expected(scene: Scene, reference: str) -> None:
+    expect_payment(reference, amount=7000)
+    scene.sandbox.pay("tea-box", reference=reference, amount=7000)
+
+
+def _held_for_its_amount(scene: Scene, reference: str) -> None:
+    scene.sandbox.pay("tea-box", reference=reference, amount=9999)
+    assert scene.confirm(reference, page_token=scene.page.token) is Outcome.HELD
+
+
+def _left_in_the_middle(scene: Scene, reference: str) -> None:
+    _failed(scene, reference)
+    Fulfilment.objects.filter(transaction__reference=reference).update(state="delivering")
+
+
+def _delivered_then_reversed(scene: Scene, reference: str) -> None:
+    _paid(scene, reference)
+    assert scene.confirm(reference, page_token=scene.page.token) is Outcome.DELIVERED
+    scene.sandbox.set_transaction(reference, status="reversed")
+    let_time_pass(HOUR)
+
+
+def _is_approved(reference: str) -> bool:
+    return Event.objects.filter(
+        reference_key=reference_key(reference), kind=EventKind.APPROVED
+    ).exists()
+
+
+def _is_claimed(reference: str) -> bool:
+    return Verification.objects.filter(reference=reference, page_claim__isnull=False).exists()
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """`before` sets the scene; `act` is what is broken; `least` is how many points it has.
+
+    `settings` hold for the act. `noted`, for acts that lift a hold, says whether the act left its
+    trace: if it did not, the hold stays, and whoever acted must come again.
+    """
+
+    act: str
+    before: Callable[[Scene, str], None]
+    least: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    noted: Callable[[str], bool] = lambda reference: True
+
+
+FAILS_ONCE = {"HANDLER": "tests.goods.handlers.fail_first"}
+
+STORIES: Mapping[str, Story] = {
+    "a payer comes back": Story("callback", _paid, 12),
+    "a webhook, expected beforehand": Story("webhook", _expected, 12),
+    "paid at the second look": Story("callback", _pending_then_paid, 12),
+    "still pending": Story("callback", _pending_yet, 8),
+    "the service is down": Story("callback", _unanswered, 4),
+    "the service does not know it yet": Story("callback", _unknown_yet, 4),
+    "the payer lifts a hold": Story(
+        "callback", _held_for_want_of_a_page, 10, noted=_is_claimed
+    ),
+    "the handler fails": Story("callback", _paid, 12, FAILS_ONCE),
+    "a failed delivery, by a door": Story("callback", _failed, 6),
+    "a failed delivery, by the sweep": Story("sweep", _failed, 8),
+    "a lease that ended, by the sweep": Story("sweep", _left_in_the_middle, 8),
+    "a due question, by the sweep": Story("sweep", _pending_then_paid, 12),
+    "after the merchant's own commit": Story("on commit", _expected, 14),
+    "staff approve": Story("approve", _held_for_its_amount, 10, noted=_is_approved),
+    "staff try again": Story("retry", _failed, 10),
+    "reversed after delivery": Story("refresh", _delivered_then_reversed, 8),
+}

@@ -1,0 +1,123 @@
+"""Break every run at each of its points in turn; after the sweep all is right."""
+
+import signal
+from typing import Any
+
+import pytest
+from django.db import Error, connection
+
+from payments_pages.choices import EventKind, FulfilmentState, Outcome
+from payments_pages.databases import is_transient
+from payments_pages.models import Event, Fulfilment, Transaction, Verification
+from payments_pages.sweeping import sweep_due
+from tests.conftest import let_time_pass
+from tests.crash.points import BREAKS, Points
+from tests.crash.stories import ACTS, HOUR, STORIES, Scene, Story
+from tests.goods.models import Good
+from tests.races.conftest import Worker
+
+pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
+
+MOST_POINTS = 60
+MAY_RAISE = {"sweep", "on commit", "approve", "retry"}
+"""Acts with statements of their own beside the path's: whoever called them sees those fail."""
+GIVEN = {Outcome.DELIVERED, Outcome.ALREADY_DELIVERED}
+
+
+def finish(scene: Scene, reference: str) -> None:
+    """Let the sweep do the rest; only what nobody ever noted needs its payer again."""
+    if not Verification.objects.filter(reference=reference).exists():
+        ACTS["callback"](reference, str(scene.page.token))
+    for _round in range(3):
+        let_time_pass(12 * HOUR)
+        assert sweep_due().errors == 0
+    let_time_pass(12 * HOUR)
+    assert sweep_due().taken == 0, "nothing is left to do"
+
+
+def judge(reference: str, story: Story, kind: str, where: str) -> None:
+    """One delivery; of an external handler at least one run, all with one key."""
+    row = Fulfilment.objects.get(transaction__reference=reference)
+    keys = list(Good.objects.filter(reference=reference).values_list("key", flat=True))
+    if not story.noted(reference):
+        assert (row.state, keys) == (FulfilmentState.HELD, []), where
+        return
+    assert row.state == FulfilmentState.DELIVERED, where
+    assert set(keys) == {row.idempotency_key}, where
+    if kind == "atomic":
+        assert len(keys) == 1, where
+    delivered = Event.objects.filter(reference_key=row.reference_key, kind=EventKind.DELIVERED)
+    assert delivered.count() == 1, where
+    # A refresh that died before it claimed the question is the sender's to repeat.
+    asked_again = Verification.objects.get(reference=reference).attempts > 1
+    reversed_since = story.act == "refresh" and asked_again
+    status = Transaction.objects.get(reference=reference).status
+    assert status == ("reversed" if reversed_since else "success"), where
+
+
+def believe(outcome: Outcome | None, reference: str, where: str) -> None:
+    """Nobody is told "delivered" about what is not."""
+    if outcome in GIVEN:
+        row = Fulfilment.objects.get(transaction__reference=reference)
+        assert row.state == FulfilmentState.DELIVERED, where
+        assert Good.objects.filter(reference=reference).exists(), where
+
+
+@pytest.mark.parametrize("name", STORIES)
+@pytest.mark.parametrize("side", BREAKS)
+def test_the_line_to_the_database_is_lost_at_any_point(
+    scene: Scene, kind: str, name: str, side: str
+) -> None:
+    """Before the statement or commit took effect, or after it did and before we knew."""
+    story = STORIES[name]
+    for number in range(1, MOST_POINTS):
+        reference = f"LOST-{number}"
+        points = _prepared(scene, story, reference, Points(number, BREAKS[side]))
+        outcome = _act(story, reference, scene, points)
+        where = f"{side} point {number} of {points.seen}"
+        believe(outcome, reference, where)
+        finish(scene, reference)
+        judge(reference, story, kind, where)
+        if not points.hit:
+            break
+    assert story.least <= len(points.seen) < number < MOST_POINTS
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_the_process_is_killed_at_any_point(
+    scene: Scene, mortal: Worker, kind: str, name: str
+) -> None:
+    story = STORIES[name]
+    for number in range(1, MOST_POINTS):
+        reference = f"KILLED-{number}"
+        _prepared(scene, story, reference, Points())
+        answer = mortal.run(
+            act=story.act, reference=reference, token=str(scene.page.token), at=number
+        )
+        where = f"killed at point {number}: {answer}"
+        assert answer["killed"] in {0, signal.SIGKILL}, where
+        finish(scene, reference)
+        judge(reference, story, kind, where)
+        if not answer["killed"]:
+            break
+    assert story.least <= len(answer["rows"][0]["points"]) < number < MOST_POINTS
+
+
+def _act(story: Story, reference: str, scene: Scene, points: Points) -> Outcome | None:
+    """Do the act, broken; the path itself never lets a passing error out."""
+    try:
+        with points.watch():
+            return ACTS[story.act](reference, str(scene.page.token))
+    except Error as error:
+        assert story.act in MAY_RAISE, points.seen
+        assert is_transient(error), repr(error)
+        return None
+    finally:
+        if connection.vendor != "sqlite":
+            connection.close()  # as at the end of a request; there is no line to a file
+
+
+def _prepared(scene: Scene, story: Story, reference: str, points: Points) -> Points:
+    story.before(scene, reference)
+    scene.configure(**{"HANDLER": "tests.goods.handlers.give"} | dict(story.settings))
+    return points

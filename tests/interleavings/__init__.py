@@ -1,0 +1,1 @@
+"""Two rivals, and every ordered pair of their steps: no luck, no waiting for a rare moment."""

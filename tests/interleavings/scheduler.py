@@ -1,0 +1,116 @@
+"""Let two threads take their steps in an order of our choosing.
+
+A step is a statement or a commit, as in `tests.crash.points`: each thread stops before each of
+its own and goes on when it may. The call to the service lies between two of them.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from tests.conftest import in_thread
+from tests.crash.points import Points
+
+__all__ = ["Meeting", "Rival", "meetings"]
+
+PATIENCE = 0.08
+"""Seconds without a step after which a rival is taken to wait for a lock of the other."""
+END = 10_000
+MOST_STEPS = 60
+
+
+class Rival(Points):
+    """A thread that stops before each of its steps until it may take it."""
+
+    def __init__(self, action: Callable[[], Any]) -> None:
+        super().__init__()
+        self._action = action
+        self._limit = 0
+        self._change = threading.Condition()
+        self._started = False
+        self._ended = False
+        self.result: Future[Any] = Future()
+
+    def run_to(self, step: int) -> str:
+        """Go on until just before that step: "paused", "ended", or "blocked" by the other."""
+        with self._change:
+            self._limit = step
+            self._change.notify_all()
+        if not self._started:
+            self._started = True
+            self.result = in_thread(self._run)
+        with self._change:
+            while not self._ended:
+                reached = len(self.seen)
+                if reached >= step:
+                    return "paused"
+                self._change.wait(PATIENCE)
+                if len(self.seen) == reached and not self._ended:
+                    return "blocked"
+        return "ended"
+
+    def _run(self) -> Any:
+        try:
+            with self.watch():
+                return self._action()
+        finally:
+            with self._change:
+                self._ended = True
+                self._change.notify_all()
+
+    def _reach(self, name: str, step: Callable[[], Any]) -> Any:
+        with self._change:
+            self.seen.append(name)
+            number = len(self.seen)
+            self._change.notify_all()
+            self._change.wait_for(lambda: number < self._limit, timeout=30)
+        return step()
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """One order of steps, and what became of it. `results` holds a value or an error for each."""
+
+    number: int
+    where: str
+    results: tuple[Any, Any]
+
+
+def meetings(
+    prepare: Callable[[int], tuple[Callable[[], Any], Callable[[], Any]]],
+    meanwhile: Callable[[int], None] = lambda number: None,
+) -> Iterator[Meeting]:
+    """Play all orders: the first stops before its i-th step, the second before its j-th.
+
+    Then the first ends, then the second. i and j count up until there are no more steps; a
+    second that is blocked cannot come further, whatever j. `prepare` gets the number of the
+    meeting and gives the two actions; `meanwhile` happens when the first has stopped.
+    """
+    number = 0
+    for i in range(1, MOST_STEPS):
+        for j in range(1, MOST_STEPS):
+            number += 1
+            first, second = map(Rival, prepare(number))
+            first_came = first.run_to(i)
+            if first_came == "paused":
+                meanwhile(number)
+            second_came = second.run_to(j)
+            first.run_to(END)
+            second.run_to(END)
+            results = _outcome(first), _outcome(second)
+            where = f"{first.seen[:i]} | {second.seen[:j]} ({first_came}, {second_came})"
+            yield Meeting(number, where, results)
+            if first_came == "ended":
+                return
+            if second_came != "paused":
+                break
+    raise AssertionError("there is no end of steps")
+
+
+def _outcome(rival: Rival) -> Any:
+    try:
+        return rival.result.result(timeout=30)
+    except Exception as error:  # noqa: BLE001 - the test judges it
+        return error

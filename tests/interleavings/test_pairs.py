@@ -1,0 +1,207 @@
+"""Every ordered pair of steps of two rivals ends in one delivery, truly told."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from payments_pages import fulfilment as claims
+from payments_pages import staff, verification
+from payments_pages.choices import Door, FulfilmentState, Outcome
+from payments_pages.confirmation import confirm_payment
+from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
+from payments_pages.sandbox import Sandbox
+from payments_pages.sweeping import sweep_due
+from tests.conftest import let_time_pass
+from tests.goods.models import Good
+from tests.interleavings.scheduler import Meeting, meetings
+
+pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
+
+HOUR = 3600
+TOLD = {
+    Outcome.DELIVERED, Outcome.ALREADY_DELIVERED, Outcome.DELIVERING, Outcome.PENDING,
+    Outcome.HELD, Outcome.UNAVAILABLE,
+}  # fmt: skip
+"""What a rival may be told: the truth, or to come again."""
+
+Action = Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the rivals meet."""
+
+    sandbox: Sandbox
+    page: PaymentPage
+
+    def callback(self, reference: str) -> Action:
+        token = self.page.token
+        return lambda: confirm_payment(reference, door=Door.CALLBACK, page_token=token).outcome
+
+    def webhook(self, reference: str) -> Action:
+        return lambda: confirm_payment(reference, door=Door.WEBHOOK, vouched=True).outcome
+
+    def sweep(self, reference: str, *, asking: bool) -> Action:
+        return lambda: confirm_payment(reference, door=Door.SWEEP, refresh=asking).outcome
+
+    def reverify(self, reference: str) -> Action:
+        return lambda: confirm_payment(
+            reference, door=Door.ADMIN, vouched=True, refresh=True
+        ).outcome
+
+    def approve(self, reference: str) -> Action:
+        row = Fulfilment.objects.get(transaction__reference=reference)
+        return lambda: staff.approve(row, actor="Rana", note="paid the rest in cash")
+
+    def reject(self, reference: str) -> Action:
+        row = Fulfilment.objects.get(transaction__reference=reference)
+        return lambda: staff.reject(row, actor="Omar", note="paid too little")
+
+
+@pytest.fixture
+def place(
+    transactional_db: None,
+    sandbox: Sandbox,
+    tea_box: PaymentPage,
+    configure: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Place:
+    """Losers do not wait: a rival that has stopped would not come."""
+    for module in (verification, claims):
+        monkeypatch.setattr(module, "RIVAL_PATIENCE", 0.0)
+    configure(HANDLER="tests.goods.handlers.give")
+    return Place(sandbox, tea_box)
+
+
+@pytest.fixture(params=[False, True], ids=["leases hold", "leases end at once"])
+def leases(request: pytest.FixtureRequest, configure: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hold, or be over as soon as they are taken: then each may take the other's work over."""
+    if request.param:
+        configure(LEASE=0)
+        monkeypatch.setattr(verification, "LEASE_MARGIN", -100.0)
+        monkeypatch.setattr(verification, "ASK_AT_MOST_EVERY", 0.0)
+
+
+def check(reference: str, meeting: Meeting) -> None:
+    """After a sweep: delivered, once, and nobody was told what was not true."""
+    for result in meeting.results:
+        assert result in TOLD or result is None, (result, meeting)
+    told = list(meeting.results).count(Outcome.DELIVERED)
+    assert told <= 1, meeting
+    _sweep(meeting)
+    row = Fulfilment.objects.get(transaction__reference=reference)
+    assert row.state == FulfilmentState.DELIVERED, meeting
+    assert Good.objects.filter(reference=reference).count() == 1, meeting
+    assert Transaction.objects.get(reference=reference).status == "success", meeting
+
+
+def _sweep(meeting: Meeting) -> None:
+    for _round in range(2):
+        let_time_pass(12 * HOUR)
+        assert sweep_due().errors == 0, meeting
+
+
+def play(pair: Callable[[str], tuple[Action, Action]], *, swapped: bool, **more: Any) -> int:
+    """Let a pair of actions meet in all orders, and check each; how many there were."""
+    count = 0
+
+    def prepare(number: int) -> tuple[Action, Action]:
+        first, second = pair(f"MET-{number}")
+        return (second, first) if swapped else (first, second)
+
+    for meeting in meetings(prepare, **more):
+        check(f"MET-{meeting.number}", meeting)
+        count += 1
+    return count
+
+
+both_ways = pytest.mark.parametrize("swapped", [False, True], ids=["first", "second"])
+
+
+@both_ways
+def test_a_callback_against_a_webhook(place: Place, leases: None, swapped: bool) -> None:
+    def pair(reference: str) -> tuple[Action, Action]:
+        place.sandbox.pay("tea-box", reference=reference)
+        return place.callback(reference), place.webhook(reference)
+
+    assert play(pair, swapped=swapped) > 50
+    assert not Verification.objects.exclude(state="settled").exists()
+
+
+@pytest.mark.parametrize("statuses", [("pending", "success"), ("success", "failed")])
+def test_a_late_answer_against_an_early_one(
+    place: Place, leases: None, statuses: tuple[str, str]
+) -> None:
+    """The first asks, and has its answer, before the service says something else to the second."""
+    before, after = statuses
+
+    def pair(reference: str) -> tuple[Action, Action]:
+        place.sandbox.pay("tea-box", reference=reference, status=before)
+        return place.callback(reference), place.callback(reference)
+
+    def changed(number: int) -> None:
+        if after == "success" or place.sandbox.verify_calls(f"MET-{number}"):
+            place.sandbox.set_transaction(f"MET-{number}", status=after)
+
+    assert play(pair, swapped=False, meanwhile=changed) > 50
+
+
+@both_ways
+def test_the_sweep_against_a_callback(place: Place, leases: None, swapped: bool) -> None:
+    def pair(reference: str) -> tuple[Action, Action]:
+        place.sandbox.pay("tea-box", reference=reference, status="pending")
+        place.webhook(reference)()
+        place.sandbox.set_transaction(reference, status="success")
+        let_time_pass(HOUR)
+        return place.sweep(reference, asking=True), place.callback(reference)
+
+    assert play(pair, swapped=swapped) > 50
+
+
+def test_the_sweep_against_a_callback_for_a_delivery_that_failed(
+    place: Place, leases: None, configure: Any
+) -> None:
+    def pair(reference: str) -> tuple[Action, Action]:
+        place.sandbox.pay("tea-box", reference=reference)
+        configure(HANDLER="tests.crash.handlers.decline")
+        assert place.callback(reference)() is Outcome.DELIVERY_FAILED
+        configure(HANDLER="tests.goods.handlers.give")
+        let_time_pass(HOUR)
+        return place.sweep(reference, asking=False), place.callback(reference)
+
+    assert play(pair, swapped=False) > 20
+
+
+@both_ways
+def test_approval_against_a_second_look(place: Place, leases: None, swapped: bool) -> None:
+    """Staff accept too small an amount while the service comes to tell the right one."""
+
+    def pair(reference: str) -> tuple[Action, Action]:
+        place.sandbox.pay("tea-box", reference=reference, amount=9999)
+        assert place.callback(reference)() is Outcome.HELD
+        place.sandbox.set_transaction(reference, amount=10000)
+        let_time_pass(HOUR)
+        return place.approve(reference), place.reverify(reference)
+
+    assert play(pair, swapped=swapped) > 50
+
+
+def test_approval_against_rejection(place: Place) -> None:
+    """One of two who decide is told that it has moved on."""
+    for meeting in meetings(lambda number: _decisions(place, f"MET-{number}")):
+        approved, rejected = meeting.results
+        assert (approved is Outcome.DELIVERED) is not rejected, meeting
+        _sweep(meeting)
+        row = Fulfilment.objects.get(transaction__reference=f"MET-{meeting.number}")
+        state = FulfilmentState.REJECTED if rejected else FulfilmentState.DELIVERED
+        assert row.state == state, meeting
+        goods = Good.objects.filter(reference=f"MET-{meeting.number}").count()
+        assert goods == (0 if rejected else 1), meeting
+
+
+def _decisions(place: Place, reference: str) -> tuple[Action, Action]:
+    place.sandbox.pay("tea-box", reference=reference, amount=9999)
+    assert place.callback(reference)() is Outcome.HELD
+    return place.approve(reference), place.reject(reference)

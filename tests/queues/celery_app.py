@@ -1,0 +1,28 @@
+"""The Celery app of the suite, for the tests and for the workers that they start."""
+
+import os
+
+from celery import Celery
+
+__all__ = ["app", "build"]
+
+
+def build(broker: str, queue: str) -> Celery:
+    """An app on a broker, with a queue of its own."""
+    made = Celery("tests", broker=broker, set_as_current=False)
+    made.conf.update(
+        imports=["payments_pages.celery"],
+        task_default_queue=queue,
+        worker_prefetch_multiplier=1,
+        broker_connection_retry_on_startup=True,
+    )
+    if broker.startswith("redis"):
+        # What a killed worker had taken comes back so soon; the default is an hour.
+        made.conf.broker_transport_options = {"visibility_timeout": 3, "global_keyprefix": queue}
+    return made
+
+
+app = build(os.environ.get("TESTS_BROKER", "memory://"), os.environ.get("TESTS_QUEUE", "tests"))
+if "TESTS_BROKER" in os.environ:
+    app.set_current()
+    app.set_default()

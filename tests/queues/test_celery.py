@@ -1,0 +1,154 @@
+"""Celery on real brokers: killed workers and an emptied broker lose nothing, double nothing."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from payments_pages.choices import FulfilmentState as State
+from payments_pages.models import Fulfilment
+from payments_pages.sweeping import sweep_due
+from tests.brokers import BROKERS
+from tests.conftest import let_time_pass
+from tests.goods.models import Good
+from tests.queues.workers import Crew, wait_until
+
+on_each_broker = pytest.mark.parametrize(
+    "broker", [pytest.param(name, marks=pytest.mark.queue(name)) for name in ("redis", "rabbitmq")]
+)
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WORKER = [
+    "celery", "-A", "tests.queues.celery_app", "worker", "--concurrency", "2", "--loglevel",
+    "WARNING", "--hostname", "worker{number}@%h", "--without-gossip", "--without-mingle", "--without-heartbeat",
+]  # fmt: skip
+
+
+class Queue:
+    """A queue of this test alone, on one broker."""
+
+    def __init__(self, app: Any, broker: str) -> None:
+        self.app = app
+        self.broker = broker
+        self.name = app.conf.task_default_queue
+
+    def empty(self) -> int:
+        """Lose all messages, as a broker without a disk does; how many there were."""
+        with self.app.connection_for_write() as connection:
+            lost = connection.default_channel.queue_purge(self.name)
+        if self.broker == "redis":
+            from redis import Redis
+
+            Redis.from_url(BROKERS["redis"]).flushdb()
+        return int(lost or 0)
+
+    def delete(self) -> None:
+        with self.app.connection_for_write() as connection:
+            connection.default_channel.queue_delete(self.name)
+
+
+@pytest.fixture
+def queue(broker: str) -> Iterator[Queue]:
+    from kombu.pools import reset
+
+    from tests.queues.celery_app import build
+
+    app = build(BROKERS[broker], f"payments-pages-{uuid4().hex[:8]}")
+    app.set_current()
+    app.set_default()
+    found = Queue(app, broker)
+    yield found
+    found.empty()
+    found.delete()
+    reset()
+    app.close()
+
+
+@pytest.fixture
+def crew(queue: Queue, child_environment: Callable[[], dict[str, str]]) -> Iterator[Any]:
+    """Start workers on the queue, with the settings as they are when it is called."""
+    crews: list[Crew] = []
+
+    def build() -> Crew:
+        environment = {
+            **child_environment(), "TESTS_BROKER": BROKERS[queue.broker], "TESTS_QUEUE": queue.name,
+        }  # fmt: skip
+        crews.append(Crew(WORKER, environment))
+        return crews[-1]
+
+    yield build
+    for started in crews:
+        started.end()
+
+
+def delivered() -> int:
+    return Fulfilment.objects.filter(state=State.DELIVERED).count()
+
+
+def goods_once(references: list[str]) -> bool:
+    return sorted(Good.objects.values_list("reference", flat=True)) == sorted(references)
+
+
+def sweep_to_the_end() -> int:
+    """Sweep until nothing is due; how many references it took."""
+    taken = 0
+    for _round in range(3):
+        let_time_pass(7200)
+        report = sweep_due()
+        assert report.errors == 0
+        taken += report.taken
+    return taken
+
+
+@on_each_broker
+def test_workers_deliver_what_doors_leave_to_them(
+    queue: Queue, crew: Any, pay_many: Callable[..., list[str]]
+) -> None:
+    references = pay_many(20, engine="celery")
+    assert delivered() == 0
+    team = crew()
+    team.start(2)
+    assert wait_until(lambda: delivered() == 20, seconds=60), team.log()
+    assert goods_once(references)
+    assert sweep_to_the_end() == 0
+
+
+@on_each_broker
+def test_a_child_that_dies_in_the_handler_is_made_good(
+    queue: Queue, crew: Any, pay_many: Callable[..., list[str]]
+) -> None:
+    """Its message comes back too early, while the dead child's lease holds; the sweep is in time."""
+    references = pay_many(4, engine="celery", HANDLER="tests.goods.handlers.die_first", LEASE=600)
+    team = crew()
+    team.start()
+    died = Fulfilment.objects.filter(state=State.DELIVERING, attempts=1)
+    assert wait_until(lambda: died.count() == 4, seconds=60), team.log()
+    team.kill()
+    assert not Good.objects.exists()
+    assert sweep_to_the_end() == 4
+    assert goods_once(references)
+
+
+@on_each_broker
+def test_killed_workers_and_an_emptied_broker_cost_nothing_but_time(
+    queue: Queue, crew: Any, pay_many: Callable[..., list[str]]
+) -> None:
+    slow = {"HANDLER": "tests.goods.handlers.slow", "LEASE": 2}
+    references = pay_many(16, engine="celery", **slow)
+    team = crew()
+    team.start(2)
+    assert wait_until(lambda: delivered() >= 4, seconds=60), team.log()
+    assert team.kill() == 2, team.log()
+    lost = queue.empty()
+    assert lost > 0, "the control: messages were there to be lost"
+    left = 16 - delivered()
+    assert left > 0
+    references += pay_many(6, engine="celery", **slow)
+    team.start(2)
+    assert wait_until(lambda: delivered() >= 22 - left, seconds=60), team.log()
+    assert delivered() < 22, "what the broker lost no worker can know of"
+    team.kill()
+    assert sweep_to_the_end() > 0
+    assert goods_once(references)
+    assert delivered() == 22

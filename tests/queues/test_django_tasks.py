@@ -1,0 +1,78 @@
+"""Django's own tasks, on the database backend and its real worker."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.utils.module_loading import import_string
+
+from payments_pages import tasks
+from payments_pages.choices import FulfilmentState as State
+from payments_pages.choices import Outcome
+from payments_pages.exceptions import ConfigurationError
+from payments_pages.models import Fulfilment
+from payments_pages.sweeping import sweep_due
+from tests.conftest import let_time_pass
+from tests.goods.models import Good
+from tests.queues.workers import Crew
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.queue("tasks")]
+
+WORKER = ["django", "db_worker", "--interval", "0.05", "--no-startup-delay"]
+
+
+def statuses() -> list[str]:
+    """The engine's own opinion of its tasks."""
+    from django_tasks_db.models import DBTaskResult
+
+    return sorted(DBTaskResult.objects.values_list("status", flat=True))
+
+
+def delivered() -> int:
+    return Fulfilment.objects.filter(state=State.DELIVERED).count()
+
+
+def goods_once(references: list[str]) -> bool:
+    found = sorted(Good.objects.values_list("reference", flat=True))
+    return found == sorted(references)
+
+
+def test_a_message_holds_the_reference_and_nothing_else(pay_many: Callable[..., Any]) -> None:
+    from django_tasks_db.models import DBTaskResult
+
+    (reference,) = pay_many(1, engine="tasks")
+    row = DBTaskResult.objects.get()
+    assert row.args_kwargs == {"args": [reference], "kwargs": {}}
+    assert import_string(row.task_path) is tasks.take_reference
+
+
+def test_the_shipped_worker_delivers(pay_many: Callable[..., Any]) -> None:
+    references = pay_many(3, engine="tasks")
+    assert delivered() == 0
+    call_command("db_worker", batch=True, interval=0, startup_delay=False, verbosity=0)
+    assert goods_once(references)
+    assert {text.upper() for text in statuses()} <= {"SUCCESSFUL", "SUCCEEDED"}
+
+
+def test_killed_workers_leave_tasks_behind_and_the_sweep_delivers_them_once(
+    pay_many: Callable[..., Any], child_environment: Callable[[], dict[str, str]]
+) -> None:
+    """The engine never comes back to what a dead worker had taken."""
+    references = pay_many(4, engine="tasks", HANDLER="tests.goods.handlers.die_first", LEASE=1)
+    with Crew(WORKER, child_environment()) as crew:
+        for _number in references:
+            crew.start()
+            crew.wait_for_death(seconds=60)
+    assert delivered() == 0
+    assert [text.upper() for text in statuses()] == ["RUNNING"] * len(references)
+    let_time_pass(60)
+    assert sweep_due().outcomes == {Outcome.DELIVERED: len(references)}
+    assert goods_once(references)
+    assert set(Fulfilment.objects.values_list("attempts", flat=True)) == {2}
+
+
+def test_where_django_has_no_tasks_sending_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "as_task", None)
+    with pytest.raises(ConfigurationError):
+        tasks.nudge("PPG-1")

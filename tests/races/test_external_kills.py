@@ -1,0 +1,63 @@
+"""Processes that call the outside world are killed; the call is made again, with the same key."""
+
+import signal
+import time
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from payments_pages.choices import FulfilmentState, Outcome
+from payments_pages.models import Fulfilment, PaymentPage
+from payments_pages.sandbox import Sandbox
+from payments_pages.sweeping import sweep_due
+from tests.goods.models import Good
+from tests.races.conftest import Team, Worker
+
+pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
+
+UPDATE = "UPDATE {}"
+
+
+def test_killed_between_the_call_and_its_record_it_is_called_again(
+    worker: Worker, tea_box: PaymentPage, sandbox: Sandbox, configure: Any
+) -> None:
+    configure(HANDLER="tests.goods.external.die_first", HANDLER_ATOMIC=False, LEASE=1)
+    reference = sandbox.pay("tea-box")
+    answer = worker.run(reference=reference, token=str(tea_box.token))
+    assert answer["killed"] == signal.SIGKILL
+    assert Good.objects.count() == 1, "the call was made"
+    assert sweep_due().taken == 0, "the lease still holds"
+    time.sleep(1.2)
+    assert sweep_due().outcomes == {Outcome.DELIVERED: 1}
+    assert list(Good.objects.order_by("pk").values_list("attempt", flat=True)) == [1, 2]
+    assert Good.objects.values("key").distinct().count() == 1
+    assert Fulfilment.objects.get().state == FulfilmentState.DELIVERED
+
+
+def test_killed_before_the_call_it_is_called_once(
+    worker: Worker, tea_box: PaymentPage, sandbox: Sandbox, configure: Any
+) -> None:
+    configure(HANDLER="tests.goods.external.call_and_write", HANDLER_ATOMIC=False, LEASE=1)
+    reference = sandbox.pay("tea-box")
+    table = connection.ops.quote_name(Fulfilment._meta.db_table)
+    answer = worker.run(reference=reference, token=str(tea_box.token), die_on=UPDATE.format(table))
+    assert answer["killed"] == signal.SIGKILL
+    time.sleep(1.2)
+    assert sweep_due().outcomes == {Outcome.DELIVERED: 1}
+    assert Good.objects.get().attempt == 2
+
+
+def test_rivals_with_a_slow_external_handler_call_it_once(
+    team: Team, tea_box: PaymentPage, sandbox: Sandbox
+) -> None:
+    reference = sandbox.pay("tea-box")
+    keys = {"HANDLER": "tests.goods.handlers.slow", "HANDLER_ATOMIC": False}
+    rows = team.race(reference=reference, token=str(tea_box.token), threads=4, settings=keys)
+    assert [row["error"] for row in rows if "error" in row] == []
+    outcomes = [row["outcome"] for row in rows]
+    assert outcomes.count(Outcome.DELIVERED) == 1
+    assert set(outcomes) <= {
+        Outcome.DELIVERED, Outcome.ALREADY_DELIVERED, Outcome.DELIVERING, Outcome.PENDING,
+    }  # fmt: skip
+    assert Good.objects.count() == 1
