@@ -94,7 +94,7 @@ def configure(variant: Variant, url: str, database: Path) -> None:
         else dict.fromkeys(("CONNECT_TIMEOUT", "READ_TIMEOUT", "DEADLINE"), FOR_EVER)
     )
     settings.configure(
-        SECRET_KEY="only for a benchmark",  # noqa: S106 - guards nothing
+        SECRET_KEY="only for a benchmark",
         ALLOWED_HOSTS=["testserver"],
         ROOT_URLCONF="bench.urls",
         STATIC_URL="/static/",
@@ -220,7 +220,7 @@ def _milliseconds(value: float | None) -> str:
 def measure(name: str, seconds: int) -> Result:
     """Run one variant in a process of its own."""
     command = [sys.executable, "-m", "bench.hung_service", "--one", name, "--seconds", str(seconds)]
-    done = subprocess.run(  # noqa: S603 - our own command
+    done = subprocess.run(
         command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=seconds + 60
     )
     return Result(**json.loads(done.stdout.splitlines()[-1]))

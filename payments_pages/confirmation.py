@@ -80,7 +80,11 @@ def confirm_payment(
         if not is_transient(error):
             raise
         # Unknown, not failed: whatever was committed is found by the next caller or the sweep.
-        logger.warning("confirmation.database_busy", extra={"error": type(error).__name__})
+        logger.warning(
+            "confirmation.database_busy: %s",
+            reference,
+            extra={"reference": reference, "error": type(error).__name__, "door": str(door)},
+        )
         return Confirmation(outcome=Outcome.UNAVAILABLE, reference=reference, retry_after=COME_BACK)
 
 
@@ -142,7 +146,12 @@ def _first(run: _Run) -> Confirmation:
     """Take a reference never seen: insert its row already claimed, and ask."""
     admission = admit(run.key, address=run.address, vouched=run.vouched)
     if admission is None:
-        put_off(run.reference, run.key, door=run.door, page_claim=run.page_token)
+        noted = put_off(run.reference, run.key, door=run.door, page_claim=run.page_token)
+        logger.warning(
+            "confirmation.put_off: %s",
+            run.reference,
+            extra={"reference": run.reference, "noted": noted, "door": str(run.door)},
+        )
         return Confirmation(
             outcome=Outcome.UNAVAILABLE, reference=run.reference, retry_after=RETRY_AFTER
         )
@@ -220,7 +229,12 @@ def _unanswered(
         "confirmation.unanswered: %s: %s",
         run.reference,
         error,
-        extra={"error": type(error).__name__, "status": error.status, "door": str(run.door)},
+        extra={
+            "reference": run.reference,
+            "error": type(error).__name__,
+            "status": error.status,
+            "door": str(run.door),
+        },
     )
     transaction = find_transaction(run.key)
     if getattr(transaction, "fulfilment", None) is not None:

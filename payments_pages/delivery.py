@@ -22,7 +22,7 @@ from django.db import transaction as db_transaction
 from payments_pages.choices import Door, EventKind, FulfilmentState, Outcome, Reason
 from payments_pages.conf import conf
 from payments_pages.databases import UtcNow, from_now, is_transient
-from payments_pages.exceptions import PermanentFulfilmentError
+from payments_pages.exceptions import DeliveryError, PermanentFulfilmentError
 from payments_pages.fulfilment import (
     await_delivery,
     claim,
@@ -78,8 +78,15 @@ def deliver(fulfilment: Fulfilment, *, door: Door) -> Outcome:
                 "fulfilment.fenced_off: %s: attempt %s came too late",
                 fulfilment.transaction.reference,
                 fulfilment.attempts,
+                extra=_facts(fulfilment, door),
             )
     if outcome is Outcome.DELIVERED:
+        logger.info(
+            "fulfilment.delivered: %s: attempt %s",
+            fulfilment.transaction.reference,
+            fulfilment.attempts,
+            extra=_facts(fulfilment, door),
+        )
         fulfilment_delivered.send_robust(sender=Fulfilment, fulfilment=fulfilment)
     return outcome
 
@@ -130,10 +137,19 @@ def _complete(fulfilment: Fulfilment, work: Handler, door: Door) -> bool:
             return False
         fulfilment.state = FulfilmentState.DELIVERED
         work(fulfilment)
+        if connections[primary_alias(Fulfilment)].vendor == "mysql":
+            # A deadlock rolls InnoDB's whole transaction back, our mark with it, and lets what
+            # comes next commit: a handler that swallowed the error would be run again.
+            _refuse_lost_mark(fulfilment)
         # A query after the handler: had it marked the block for rollback without raising, this
         # raises, and we do not tell a payer "delivered" about what is then undone.
         _event(fulfilment, EventKind.DELIVERED, door, f"attempt {fulfilment.attempts}")
     return True
+
+
+def _refuse_lost_mark(fulfilment: Fulfilment) -> None:
+    if not _was_completed(fulfilment):
+        raise DeliveryError("The database has rolled the delivery back under the handler.")
 
 
 def _was_completed(fulfilment: Fulfilment) -> bool:
@@ -159,11 +175,15 @@ def _record_failure(fulfilment: Fulfilment, error: Exception, door: Door) -> Out
             next_at=None if reason else from_now(delay * jitter),
         )
         if not recorded:
-            return _after_the_fence(fulfilment, text)
+            return _after_the_fence(fulfilment, text, door)
         _event(fulfilment, EventKind.HELD if reason else EventKind.DELIVERY_FAILED, door, text)
     except (DatabaseError, InterfaceError):
         # The lease ends by itself and the sweep takes it from there.
-        logger.warning("fulfilment.failure_not_recorded", extra={"error": type(error).__name__})
+        logger.warning(
+            "fulfilment.failure_not_recorded: %s",
+            fulfilment.transaction.reference,
+            extra={**_facts(fulfilment, door), "error": type(error).__name__},
+        )
         return Outcome.DELIVERING
     fulfilment.state, fulfilment.reason, fulfilment.last_error = state, reason, text
     trace = _clean(fulfilment, "".join(traceback.format_exception(error)), limit=5000)
@@ -171,14 +191,23 @@ def _record_failure(fulfilment: Fulfilment, error: Exception, door: Door) -> Out
         "fulfilment.failed: %s: %s",
         fulfilment.transaction.reference,
         trace,
-        extra={"attempt": fulfilment.attempts, "state": str(state), "door": str(door)},
+        extra={**_facts(fulfilment, door), "state": str(state)},
     )
     signal = fulfilment_held if reason else fulfilment_failed
     signal.send_robust(sender=Fulfilment, fulfilment=fulfilment)
     return outcome_of(fulfilment)
 
 
-def _after_the_fence(fulfilment: Fulfilment, text: str) -> Outcome:
+def _facts(fulfilment: Fulfilment, door: Door) -> dict[str, object]:
+    """Return what each of our log records says about a delivery."""
+    return {
+        "reference": fulfilment.transaction.reference,
+        "attempt": fulfilment.attempts,
+        "door": str(door),
+    }
+
+
+def _after_the_fence(fulfilment: Fulfilment, text: str, door: Door) -> Outcome:
     """Tell what is true when our failure could not be written: another attempt has the row.
 
     The commit may also have succeeded and only what came after it failed: an `on_commit` hook
@@ -186,10 +215,15 @@ def _after_the_fence(fulfilment: Fulfilment, text: str) -> Outcome:
     """
     reference = fulfilment.transaction.reference
     if _was_completed(fulfilment):
-        logger.error("fulfilment.error_after_delivery: %s: %s", reference, text)
+        logger.error(
+            "fulfilment.error_after_delivery: %s: %s",
+            reference,
+            text,
+            extra=_facts(fulfilment, door),
+        )
         fulfilment.state = FulfilmentState.DELIVERED
         return Outcome.DELIVERED
-    logger.warning("fulfilment.fenced_off: %s: %s", reference, text)
+    logger.warning("fulfilment.fenced_off: %s: %s", reference, text, extra=_facts(fulfilment, door))
     return outcome_of(Fulfilment.objects.primary().get(pk=fulfilment.pk))
 
 

@@ -43,6 +43,7 @@ _GARBLED: Final = (
     urllib3.exceptions.BodyNotHttplibCompatible,
     urllib3.exceptions.ResponseError,
     requests_errors.ContentDecodingError,
+    requests_errors.InvalidHeader,  # of the answer: a request's headers are checked before
     requests_errors.InvalidJSONError,
     requests_errors.TooManyRedirects,
     zlib.error,
@@ -52,7 +53,6 @@ _UNSENDABLE: Final = (
     requests_errors.MissingSchema,
     requests_errors.InvalidSchema,
     requests_errors.InvalidURL,
-    requests_errors.InvalidHeader,
     urllib3.exceptions.LocationValueError,
     urllib3.exceptions.ProxySchemeUnsupported,
     urllib3.exceptions.ProxySchemeUnknown,

@@ -66,10 +66,14 @@ def send_nudge(reference: str, *, door: Door) -> bool:
         logger.error(  # noqa: TRY400 - a traceback may quote the broker's address and password
             "nudge.failed: %s: the sweep will take it",
             reference,
-            extra={"error": type(error).__name__, "door": str(door)},
+            extra={"reference": reference, "error": type(error).__name__, "door": str(door)},
         )
         return False
     seconds = time.monotonic() - started
     if seconds > SLOW:
-        logger.warning("nudge.slow: %s", reference, extra={"seconds": round(seconds, 1)})
+        logger.warning(
+            "nudge.slow: %s",
+            reference,
+            extra={"reference": reference, "seconds": round(seconds, 1), "door": str(door)},
+        )
     return True

@@ -4,6 +4,7 @@ The first statement sets the verification's state by its fence; only the winner 
 No network call is made in here.
 """
 
+import logging
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -21,6 +22,8 @@ from payments_pages.signals import fulfilment_held, transaction_changed, transac
 from payments_pages.verification import Claim, claimed_page, settle
 
 __all__ = ["Recorded", "reconsider", "record"]
+
+logger = logging.getLogger("payments_pages.recording")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,20 @@ def record(
             actor=actor,
             attempt=held.attempt,
         )
+    logger.info(
+        "payment.recorded: %s: %s, %s",
+        transaction.reference,
+        transaction.status,
+        decision.verdict,
+        extra={
+            "reference": transaction.reference,
+            "status": transaction.status,
+            "verdict": str(decision.verdict),
+            "reason": str(decision.reason),
+            "attempt": held.attempt,
+            "door": str(door),
+        },
+    )
     _announce(transaction, before, fulfilment if changed else None)
     claimed = claim and opened and changed and decision.verdict is Verdict.ACCEPT
     return Recorded(transaction, fulfilment, claimed)

@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from django.db import close_old_connections
-from django.db.models import DurationField, ExpressionWrapper, F
+from django.db.models import DurationField, Exists, ExpressionWrapper, F, OuterRef
 
 from payments_pages.admission import Admission, admit_swept
-from payments_pages.choices import Door, Outcome
+from payments_pages.choices import Door, FulfilmentState, Outcome, Reason
+from payments_pages.conf import conf
 from payments_pages.confirmation import confirm_payment
 from payments_pages.databases import UtcNow
 from payments_pages.exceptions import ConfigurationError
-from payments_pages.models import Fulfilment, Verification
+from payments_pages.models import Fulfilment, PaymentPage, Verification
+from payments_pages.models.fulfilments import FulfilmentQuerySet
 from payments_pages.verification import acquaintances, purge_unknown, strangers
 
 __all__ = ["SweepReport", "oldest_due", "sweep_due"]
@@ -62,7 +64,11 @@ def sweep_due(
             raise
         except Exception as error:  # noqa: BLE001 - one row must not stop the others
             report.errors += 1
-            logger.error("sweep.row_failed", extra={"error": type(error).__name__})  # noqa: TRY400 - a traceback may quote a payer
+            logger.error(  # noqa: TRY400 - a traceback may quote a payer
+                "sweep.row_failed: %s",
+                reference,
+                extra={"reference": reference, "error": type(error).__name__},
+            )
         else:
             report.outcomes[found.outcome] += 1
             if found.outcome is not Outcome.UNKNOWN:
@@ -116,7 +122,26 @@ def _due(batch: int, read: Callable[[int], list[tuple[str, bool]]]) -> Iterator[
 def _next(limit: int) -> list[tuple[str, bool]]:
     asks = acquaintances().due().values_list("reference", flat=True)
     deliveries = Fulfilment.objects.primary().due().values_list("transaction__reference", flat=True)
-    return [(text, True) for text in asks[:limit]] + [(text, False) for text in deliveries[:limit]]
+    lifts = _liftable().values_list("transaction__reference", flat=True)
+    asked = [(text, True) for text in asks[:limit]]
+    return asked + [(text, False) for texts in (deliveries, lifts) for text in texts[:limit]]
+
+
+def _liftable() -> FulfilmentQuerySet:
+    """Select what is held for want of a page that a payer has claimed by now.
+
+    Whoever noted the claim decides again at once, unless it was killed in between, or the hold
+    was made a moment after it looked.
+    """
+    if "callback" not in conf.attribution:
+        return Fulfilment.objects.none()
+    tokens = PaymentPage.objects.primary().values("token")
+    claims = Verification.objects.primary().filter(
+        reference_key=OuterRef("reference_key"), page_claim__in=tokens
+    )
+    return Fulfilment.objects.primary().filter(
+        Exists(claims), state=FulfilmentState.HELD, reason=Reason.UNATTRIBUTED
+    )
 
 
 def _next_stranger(limit: int) -> list[tuple[str, bool]]:

@@ -184,15 +184,18 @@ def fail(held: Claim, error: ServiceError, *, known: bool) -> bool:
     """Write down that no usable answer came. False: fenced off by a later attempt.
 
     A reference that is `known`, for its transaction is mirrored, never becomes an unknown one:
-    it would be purged with those.
+    it would be purged with those. One that was not asked about is due again in seconds, whatever
+    its age: the schedule spaces asks, and there was none.
     """
+    if isinstance(error, NotAsked):
+        wait = max(SCHEDULE[0], error.retry_after or 0)
+        next_at = from_now(wait * _jitter())
+        return _conclude(held, state=VerificationState.DUE, next_at=next_at, last_error=str(error))
     lost = isinstance(error, NotFound) and not known
     state = VerificationState.UNKNOWN if lost else VerificationState.DUE
     return _conclude(
         held,
-        last_error=str(error)
-        if isinstance(error, NotAsked)
-        else f"{type(error).__name__}: {error}",
+        last_error=f"{type(error).__name__}: {error}",
         **_again(held, state, at_least=error.retry_after or 0),
     )
 
@@ -263,8 +266,11 @@ def _again(held: Claim, state: VerificationState, at_least: float = 0) -> dict[s
     if age >= LAPSES_AFTER.total_seconds():
         return {"state": VerificationState.LAPSED, "next_at": None}
     wait = max(_next_offset(age) - age, SCHEDULE[0], at_least)
-    jitter = random.uniform(1.0, 1.5)  # noqa: S311 - spreads load, guards nothing
-    return {"state": state, "next_at": from_now(wait * jitter)}
+    return {"state": state, "next_at": from_now(wait * _jitter())}
+
+
+def _jitter() -> float:
+    return random.uniform(1.0, 1.5)  # noqa: S311 - spreads load, guards nothing
 
 
 def _next_offset(age: float) -> float:

@@ -153,6 +153,11 @@ def test_a_cache_that_each_process_has_for_itself_is_found_on_deploy(
     assert "payments_pages.W006" not in found()
 
 
+def test_a_site_without_time_zones_is_found(settings: Any) -> None:
+    settings.USE_TZ = False
+    assert "payments_pages.E024" in [message.id for message in checks.check_database(None)]
+
+
 def test_a_callable_key_is_not_called(configure: Any) -> None:
     def vault() -> str:
         raise AssertionError("a check asked the vault")

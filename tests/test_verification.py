@@ -11,7 +11,7 @@ from payments_pages import verification
 from payments_pages.choices import Door
 from payments_pages.choices import VerificationState as State
 from payments_pages.confirmation import confirm_payment
-from payments_pages.exceptions import NotFound, RateLimited, ServiceUnavailable
+from payments_pages.exceptions import NotAsked, NotFound, RateLimited, ServiceUnavailable
 from payments_pages.models import PaymentPage, Transaction, Verification
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
@@ -198,6 +198,19 @@ def test_the_service_may_ask_for_a_longer_wait(sandbox: Sandbox) -> None:
     verification.fail(held, RateLimited("busy", status=429, retry_after=120), known=False)
     assert 118 < wait_of(row) < 182
     assert row.last_error == "RateLimited: busy"
+
+
+@pytest.mark.parametrize("age", [0, HOUR, 71 * HOUR, 100 * HOUR])
+def test_one_that_was_not_asked_about_is_due_again_in_seconds_whatever_its_age(
+    sandbox: Sandbox, age: float
+) -> None:
+    row, _held = received()
+    let_time_pass(age)
+    held = again(row) or verification.Claim(row.pk, 1, row.created_at)
+    verification.fail(held, NotAsked("not asked: the house is full", retry_after=8), known=False)
+    assert state_of(row) == State.DUE
+    assert 7 < wait_of(row) <= 12
+    assert row.last_error == "not asked: the house is full"
 
 
 def test_a_reference_the_service_does_not_know_is_asked_again(sandbox: Sandbox) -> None:

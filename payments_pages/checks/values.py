@@ -104,8 +104,11 @@ def _is_text_by_language(value: object) -> bool:
 
 @register(Tags.compatibility)
 def check_database(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
-    """W003: SQLite without IMMEDIATE transactions. Reads settings only."""
+    """W003: SQLite without IMMEDIATE transactions. E024: no time zones. Reads settings only."""
     messages: list[CheckMessage] = []
+    if not settings.USE_TZ:
+        message = "The service's times have a zone, which cannot be stored with USE_TZ off."
+        messages.append(error(message, "USE_TZ = True", 24))
     for alias, database in settings.DATABASES.items():
         sqlite = str(database.get("ENGINE", "")).endswith("sqlite3")
         mode = str(database.get("OPTIONS", {}).get("transaction_mode", "")).upper()

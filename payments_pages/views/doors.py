@@ -2,14 +2,18 @@
 
 from collections.abc import Callable
 from functools import wraps
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
+from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from payments_pages.databases import outside_transactions
+from payments_pages.choices import Outcome
+from payments_pages.confirmation import COME_BACK
+from payments_pages.databases import is_transient, outside_transactions
 
 __all__ = ["View", "address_of", "answer", "door"]
 
@@ -24,11 +28,20 @@ def door(view: View) -> View:
     transactions and must not make a network call inside one of the request's (cases C20, C22).
     CSRF-exempt, for nothing here acts by session: a callback's POST must be answered 405 and
     never with a CSRF page (case C33), and confirm can do no more than a callback.
+
+    A database that is busy or away is 503 with Retry-After: nobody's fault, and it passes.
     """
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
-        response = view(request, *args, **kwargs)
+        try:
+            response = view(request, *args, **kwargs)
+        except (DatabaseError, InterfaceError) as error:
+            if not is_transient(error):
+                raise
+            status = HTTPStatus.SERVICE_UNAVAILABLE
+            data: dict[str, object] = {"outcome": Outcome.UNAVAILABLE}
+            response = answer(data, status=status, retry_after=COME_BACK)
         response.headers["Cache-Control"] = "no-store, private"
         response.headers["Referrer-Policy"] = "no-referrer"
         response.headers["X-Robots-Tag"] = "noindex, nofollow"

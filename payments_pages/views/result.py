@@ -3,6 +3,7 @@
 from http import HTTPStatus
 from uuid import UUID
 
+from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -10,6 +11,7 @@ from django.utils.http import urlencode
 from payments_pages.choices import Outcome
 from payments_pages.conf import conf
 from payments_pages.confirmation import describe
+from payments_pages.databases import is_transient
 from payments_pages.mirror import find_by_token
 from payments_pages.views.doors import answer, door
 from payments_pages.views.pages import PAGES, show
@@ -22,7 +24,13 @@ def result(request: HttpRequest, token: UUID) -> HttpResponse:
     """Show what is true about a payment now, without a payer's data."""
     if request.method not in {"GET", "HEAD"}:
         return HttpResponseNotAllowed(["GET", "HEAD"])
-    found = find_by_token(token)
+    try:
+        found = find_by_token(token)
+    except (DatabaseError, InterfaceError) as error:
+        if not is_transient(error):
+            raise
+        status = HTTPStatus.SERVICE_UNAVAILABLE
+        return show(request, "unavailable", status=status, again=request.path)
     if found is None:
         return show(request, "unknown", status=HTTPStatus.NOT_FOUND)
     confirmation = describe(found)

@@ -39,7 +39,7 @@ def webhook(request: HttpRequest) -> HttpResponse:
             return answer({"outcome": "unsigned"}, status=HTTPStatus.UNAUTHORIZED)
         return _taken(take_event(body))
     except InvalidEvent as error:
-        logger.warning("webhook.invalid: %s", error)
+        logger.warning("webhook.invalid: %s", error, extra={"why": str(error)})
         return answer({"outcome": "invalid", "detail": str(error)}, status=error.status)
 
 
@@ -55,14 +55,19 @@ def _taken(found: Confirmation | None) -> HttpResponse:
 def _is_ours(request: HttpRequest, body: bytes) -> bool:
     """Check the signature over the bytes that arrived; say in the log why one is refused."""
     if not conf.webhook_header or conf.webhook_algorithm not in ALGORITHMS:
-        logger.error("webhook.closed: set WEBHOOK_HEADER and WEBHOOK_ALGORITHM to open it")
+        _say_closed("set WEBHOOK_HEADER and WEBHOOK_ALGORITHM to open it")
         return False
     secrets = conf.webhook_secrets
     if not secrets:
-        logger.error("webhook.closed: WEBHOOK_SECRETS is empty")
+        _say_closed("WEBHOOK_SECRETS is empty")
         return False
     signature = request.headers.get(conf.webhook_header, "")
     if is_signed(body, signature, secrets, conf.webhook_algorithm):
         return True
-    logger.warning("webhook.refused: %s", "wrong signature" if signature else "no signature")
+    why = "wrong signature" if signature else "no signature"
+    logger.warning("webhook.refused: %s", why, extra={"why": why})
     return False
+
+
+def _say_closed(why: str) -> None:
+    logger.error("webhook.closed: %s", why, extra={"why": why})

@@ -24,7 +24,7 @@ def mortal(django_db_setup: None) -> Iterator[Worker]:
         worker.end()
 
 
-@pytest.fixture(params=["atomic"])
+@pytest.fixture(params=["atomic", "external"])
 def kind(request: pytest.FixtureRequest, configure: Any) -> str:
     """Both kinds of handler."""
     configure(HANDLER="tests.goods.handlers.give", HANDLER_ATOMIC=request.param == "atomic")

@@ -184,9 +184,7 @@ STORIES: Mapping[str, Story] = {
     "still pending": Story("callback", _pending_yet, 8),
     "the service is down": Story("callback", _unanswered, 4),
     "the service does not know it yet": Story("callback", _unknown_yet, 4),
-    "the payer lifts a hold": Story(
-        "callback", _held_for_want_of_a_page, 10, noted=_is_claimed
-    ),
+    "the payer lifts a hold": Story("callback", _held_for_want_of_a_page, 10, noted=_is_claimed),
     "the handler fails": Story("callback", _paid, 12, FAILS_ONCE),
     "a failed delivery, by a door": Story("callback", _failed, 6),
     "a failed delivery, by the sweep": Story("sweep", _failed, 8),

@@ -1,5 +1,6 @@
 """Every ordered pair of steps of two rivals ends in one delivery, truly told."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -8,9 +9,10 @@ import pytest
 
 from payments_pages import fulfilment as claims
 from payments_pages import staff, verification
-from payments_pages.choices import Door, FulfilmentState, Outcome
+from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
 from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
+from payments_pages.models.fulfilments import FulfilmentQuerySet
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
 from tests.conftest import let_time_pass
@@ -22,7 +24,7 @@ pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 HOUR = 3600
 TOLD = {
     Outcome.DELIVERED, Outcome.ALREADY_DELIVERED, Outcome.DELIVERING, Outcome.PENDING,
-    Outcome.HELD, Outcome.UNAVAILABLE,
+    Outcome.HELD, Outcome.NOT_PAID, Outcome.UNAVAILABLE,
 }  # fmt: skip
 """What a rival may be told: the truth, or to come again."""
 
@@ -47,9 +49,9 @@ class Place:
         return lambda: confirm_payment(reference, door=Door.SWEEP, refresh=asking).outcome
 
     def reverify(self, reference: str) -> Action:
-        return lambda: confirm_payment(
-            reference, door=Door.ADMIN, vouched=True, refresh=True
-        ).outcome
+        return lambda: (
+            confirm_payment(reference, door=Door.ADMIN, vouched=True, refresh=True).outcome
+        )
 
     def approve(self, reference: str) -> Action:
         row = Fulfilment.objects.get(transaction__reference=reference)
@@ -71,17 +73,19 @@ def place(
     """Losers do not wait: a rival that has stopped would not come."""
     for module in (verification, claims):
         monkeypatch.setattr(module, "RIVAL_PATIENCE", 0.0)
+    monkeypatch.setattr(verification, "ASK_AT_MOST_EVERY", 0.0)
     configure(HANDLER="tests.goods.handlers.give")
     return Place(sandbox, tea_box)
 
 
-@pytest.fixture(params=[False, True], ids=["leases hold", "leases end at once"])
-def leases(request: pytest.FixtureRequest, configure: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def leases(request: pytest.FixtureRequest, configure: Any, monkeypatch: pytest.MonkeyPatch) -> str:
     """Hold, or be over as soon as they are taken: then each may take the other's work over."""
-    if request.param:
+    kind = str(request.param)
+    if kind == "over":
         configure(LEASE=0)
         monkeypatch.setattr(verification, "LEASE_MARGIN", -100.0)
-        monkeypatch.setattr(verification, "ASK_AT_MOST_EVERY", 0.0)
+    return kind
 
 
 def check(reference: str, meeting: Meeting) -> None:
@@ -98,7 +102,12 @@ def check(reference: str, meeting: Meeting) -> None:
 
 
 def _sweep(meeting: Meeting) -> None:
+    """Let the sweep finish what the rivals left, if anything."""
+    open_rows = Fulfilment.objects.filter(state__in=FulfilmentQuerySet.open_states)
+    asking = Verification.objects.exclude(state=VerificationState.SETTLED)
     for _round in range(2):
+        if not (open_rows.exists() or asking.exists()):
+            return
         let_time_pass(12 * HOUR)
         assert sweep_due().errors == 0, meeting
 
@@ -117,11 +126,19 @@ def play(pair: Callable[[str], tuple[Action, Action]], *, swapped: bool, **more:
     return count
 
 
-both_ways = pytest.mark.parametrize("swapped", [False, True], ids=["first", "second"])
+ALL = os.environ.get("INTERLEAVINGS") == "all"
+"""Play each pair both ways with both kinds of lease; otherwise one kind for each way."""
+
+with_leases = pytest.mark.parametrize("leases", ["held", "over"], indirect=True)
+both_ways = pytest.mark.parametrize(
+    ("leases", "swapped"),
+    [("held", False), ("over", True)] + ([("held", True), ("over", False)] if ALL else []),
+    indirect=["leases"],
+)
 
 
 @both_ways
-def test_a_callback_against_a_webhook(place: Place, leases: None, swapped: bool) -> None:
+def test_a_callback_against_a_webhook(place: Place, leases: str, swapped: bool) -> None:
     def pair(reference: str) -> tuple[Action, Action]:
         place.sandbox.pay("tea-box", reference=reference)
         return place.callback(reference), place.webhook(reference)
@@ -130,59 +147,75 @@ def test_a_callback_against_a_webhook(place: Place, leases: None, swapped: bool)
     assert not Verification.objects.exclude(state="settled").exists()
 
 
-@pytest.mark.parametrize("statuses", [("pending", "success"), ("success", "failed")])
-def test_a_late_answer_against_an_early_one(
-    place: Place, leases: None, statuses: tuple[str, str]
-) -> None:
-    """The first asks, and has its answer, before the service says something else to the second."""
-    before, after = statuses
+@with_leases
+def test_a_late_pending_against_an_early_success(place: Place, leases: str) -> None:
+    """The first may have its answer, and not have written it, when the payment is made."""
 
     def pair(reference: str) -> tuple[Action, Action]:
-        place.sandbox.pay("tea-box", reference=reference, status=before)
+        place.sandbox.pay("tea-box", reference=reference, status="pending")
         return place.callback(reference), place.callback(reference)
 
-    def changed(number: int) -> None:
-        if after == "success" or place.sandbox.verify_calls(f"MET-{number}"):
-            place.sandbox.set_transaction(f"MET-{number}", status=after)
+    def paid(number: int) -> None:
+        place.sandbox.set_transaction(f"MET-{number}", status="success")
 
-    assert play(pair, swapped=False, meanwhile=changed) > 50
+    assert play(pair, swapped=False, meanwhile=paid) > 50
+
+
+@with_leases
+def test_a_late_success_against_an_early_failure(place: Place, leases: str) -> None:
+    """The second is told once that it failed, after the first was told that it is paid."""
+
+    def pair(reference: str) -> tuple[Action, Action]:
+        place.sandbox.pay("tea-box", reference=reference)
+        return place.callback(reference), place.callback(reference)
+
+    def flips(number: int) -> None:
+        reference = f"MET-{number}"
+        if place.sandbox.verify_calls(reference):
+            place.sandbox.faults.add(
+                operation="verify",
+                kind="patch",
+                data={"status": "failed"},
+                reference=reference,
+                times=1,
+            )
+
+    assert play(pair, swapped=False, meanwhile=flips) > 50
 
 
 @both_ways
-def test_the_sweep_against_a_callback(place: Place, leases: None, swapped: bool) -> None:
+def test_the_sweep_against_a_callback(place: Place, leases: str, swapped: bool) -> None:
     def pair(reference: str) -> tuple[Action, Action]:
         place.sandbox.pay("tea-box", reference=reference, status="pending")
         place.webhook(reference)()
         place.sandbox.set_transaction(reference, status="success")
-        let_time_pass(HOUR)
         return place.sweep(reference, asking=True), place.callback(reference)
 
     assert play(pair, swapped=swapped) > 50
 
 
+@with_leases
 def test_the_sweep_against_a_callback_for_a_delivery_that_failed(
-    place: Place, leases: None, configure: Any
+    place: Place, leases: str, configure: Any
 ) -> None:
     def pair(reference: str) -> tuple[Action, Action]:
         place.sandbox.pay("tea-box", reference=reference)
         configure(HANDLER="tests.crash.handlers.decline")
         assert place.callback(reference)() is Outcome.DELIVERY_FAILED
         configure(HANDLER="tests.goods.handlers.give")
-        let_time_pass(HOUR)
         return place.sweep(reference, asking=False), place.callback(reference)
 
     assert play(pair, swapped=False) > 20
 
 
 @both_ways
-def test_approval_against_a_second_look(place: Place, leases: None, swapped: bool) -> None:
+def test_approval_against_a_second_look(place: Place, leases: str, swapped: bool) -> None:
     """Staff accept too small an amount while the service comes to tell the right one."""
 
     def pair(reference: str) -> tuple[Action, Action]:
         place.sandbox.pay("tea-box", reference=reference, amount=9999)
         assert place.callback(reference)() is Outcome.HELD
         place.sandbox.set_transaction(reference, amount=10000)
-        let_time_pass(HOUR)
         return place.approve(reference), place.reverify(reference)
 
     assert play(pair, swapped=swapped) > 50

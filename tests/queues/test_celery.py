@@ -40,7 +40,10 @@ class Queue:
         if self.broker == "redis":
             from redis import Redis
 
-            Redis.from_url(BROKERS["redis"]).flushdb()
+            # Only what is ours: another run may be at the same broker.
+            with Redis.from_url(BROKERS["redis"]) as client:
+                for key in client.scan_iter(f"{self.name}*"):
+                    client.delete(key)
         return int(lost or 0)
 
     def delete(self) -> None:

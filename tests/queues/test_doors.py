@@ -18,7 +18,8 @@ from payments_pages.exceptions import ConfigurationError, OpenTransactionError
 from payments_pages.models import Fulfilment, PaymentPage, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import oldest_due, sweep_due
-from tests.conftest import let_time_pass
+from tests.conftest import expect_payment, let_time_pass
+from tests.doors import signing
 from tests.goods.models import Good
 from tests.queues.senders import SEEN, SENT
 
@@ -132,6 +133,19 @@ def test_a_payer_is_shown_that_it_is_on_its_way(
     response: HttpResponse = come_back(sandbox.pay("tea-box"), tea_box)
     assert response.status_code == 303
     assert b'data-page="processing"' in client.get(response.headers["Location"]).content
+
+
+def test_a_webhook_is_answered_200_for_what_is_on_its_way(
+    sandbox: Sandbox, tea_box: PaymentPage, configure: Any
+) -> None:
+    configure(
+        WEBHOOK_HEADER=signing.HEADER, WEBHOOK_ALGORITHM="sha256", WEBHOOK_SECRETS=signing.SECRET
+    )
+    reference = sandbox.pay("tea-box")
+    expect_payment(reference)
+    response = signing.post(signing.event(reference))
+    assert (response.status_code, signing.said(response)) == (200, {"outcome": "delivering"})
+    assert list(SENT) == [reference]
 
 
 # When sending fails

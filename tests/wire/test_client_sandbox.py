@@ -133,9 +133,10 @@ def test_faults_of_the_service_are_named(sandbox: Sandbox, client: Client) -> No
         ({"kind": "redirect"}, InvalidResponse),
         ({"kind": "wrong_reference"}, InvalidResponse),
     ):
-        sandbox.faults.add(operation="verify", times=1, **fault)
+        sandbox.faults.add(operation="verify", **fault)
         with pytest.raises(error):
             client.verify_transaction("PPG-1001")
+        sandbox.faults.clear()
     assert client.verify_transaction("PPG-1001").status == "success"
 
 

@@ -47,7 +47,7 @@ MEANING: dict[str, tuple[type[ServiceError], str]] = {
     "requests.exceptions.ChunkedEncodingError": BROKEN,
     "requests.exceptions.ConnectTimeout": LATE,
     "requests.exceptions.ContentDecodingError": GARBLED,
-    "requests.exceptions.InvalidHeader": UNSENDABLE,
+    "requests.exceptions.InvalidHeader": GARBLED,
     "requests.exceptions.InvalidJSONError": GARBLED,
     "requests.exceptions.InvalidProxyURL": UNSENDABLE,
     "requests.exceptions.InvalidSchema": UNSENDABLE,

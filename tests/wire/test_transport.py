@@ -157,6 +157,23 @@ def test_a_gzip_bomb_is_not_unpacked(serve: Callable[..., RawServer]) -> None:
         tracemalloc.stop()
 
 
+def test_a_body_of_200_mib_costs_no_memory(serve: Callable[..., RawServer]) -> None:
+    def pour(_server: RawServer, connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+        piece = b"x" * (1024 * 1024)
+        for _piece in range(200):
+            connection.sendall(piece)
+
+    transport = to(serve(pour))
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidResponse):
+            get(transport)
+        assert tracemalloc.get_traced_memory()[1] < 40 * 1024 * 1024
+    finally:
+        tracemalloc.stop()
+
+
 def test_nothing_is_taken_from_the_environment(
     serve: Callable[..., RawServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

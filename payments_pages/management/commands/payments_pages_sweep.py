@@ -1,5 +1,6 @@
 """Ask and deliver what is due: run it every minute, or with --watch."""
 
+import logging
 import signal
 import time
 from argparse import ArgumentParser
@@ -7,12 +8,16 @@ from types import FrameType
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, InterfaceError, close_old_connections
 
 from payments_pages.conf import conf
+from payments_pages.databases import is_transient
 from payments_pages.management.progress import Progress
 from payments_pages.sweeping import SweepReport, oldest_due, sweep_due
 
 __all__ = ["Command"]
+
+logger = logging.getLogger("payments_pages.sweeping")
 
 
 class Command(BaseCommand):
@@ -53,9 +58,19 @@ class Command(BaseCommand):
         stop = _Stop()
         stop.on_signals()
         while not stop.asked:
-            self._sweep(options["batch"], stop, quiet=True)
+            self._sweep_if_possible(options["batch"], stop)
             stop.sleep(options["interval"])
         self.stdout.write("Stopped.")
+
+    def _sweep_if_possible(self, batch: int, stop: "_Stop") -> None:
+        """Sweep once; outlive a database that is away, for nobody else would finish the work."""
+        close_old_connections()
+        try:
+            self._sweep(batch, stop, quiet=True)
+        except (DatabaseError, InterfaceError) as error:
+            if not is_transient(error):
+                raise
+            logger.warning("sweep.database_away", extra={"error": type(error).__name__})
 
     def _print_age(self) -> None:
         age = oldest_due()

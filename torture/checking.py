@@ -1,0 +1,164 @@
+"""Read the history of a run and say what was lost and what was doubled."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from payments_pages.choices import EventKind, FulfilmentState
+from payments_pages.models import Event, Fulfilment
+from torture.effects.models import Change, Effect
+from torture.handlers import begins, outside
+from torture.plan import Fate, Payment
+
+__all__ = ["Findings", "check", "check_control"]
+
+GIVEN = {"delivered", "already_delivered"}
+MAY_FOLLOW_SUCCESS = {"success", "reversed"}
+
+
+@dataclass(slots=True)
+class Findings:
+    """What the history says. `lost`, `doubled` and `broken` must be empty.
+
+    `lost`: accepted, or told as delivered, and not given. `doubled`: given twice by an atomic
+    handler, or under two keys by an external one. `broken`: any other rule that was broken.
+    """
+
+    references: int = 0
+    accepted: int = 0
+    delivered: int = 0
+    calls: int = 0
+    cut_off: int = 0
+    fenced: int = 0
+    repeated: int = 0
+    lost: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    errors: Counter[str] = field(default_factory=Counter)
+
+
+def check(payments: Iterable[Payment], handler: str) -> Findings:
+    """Hold the history of the package's own path against its promise."""
+    effects = _inside() if handler == "atomic" else _outside()
+    found = Findings(delivered=len(effects))
+    _read_trace(found, effects, handler)
+    rows = {
+        row.transaction.reference: row for row in Fulfilment.objects.select_related("transaction")
+    }
+    accepted = _accepted()
+    fates = {made.reference: made.fate for made in payments}
+    found.references = len(fates)
+    found.accepted = len(accepted)
+    for reference, fate in fates.items():
+        row = rows.get(reference)
+        delivered = row is not None and row.state == FulfilmentState.DELIVERED
+        wanted = fate == Fate.MUST or (row is not None and row.reference_key in accepted)
+        if fate == Fate.MAY and not delivered:
+            wanted = False
+        if wanted and not (delivered and reference in effects):
+            found.lost.append(f"{reference}: wanted, {row.state if row else 'unknown'}")
+        elif delivered and reference not in effects:
+            found.lost.append(f"{reference}: marked, and nothing was given")
+        if reference in effects:
+            _check_delivery(found, reference, fate, row, accepted)
+    _count_doubles(found, effects, rows, handler)
+    _check_changes(found)
+    return found
+
+
+def check_control(payments: Iterable[Payment]) -> Findings:
+    """Count what a wrong way lost and doubled, by what it did alone."""
+    effects = _inside()
+    found = Findings(delivered=len(effects))
+    _read_trace(found, effects, "atomic")
+    fates = {made.reference: made.fate for made in payments}
+    found.references = len(fates)
+    for reference, fate in fates.items():
+        if fate == Fate.MUST and reference not in effects:
+            found.lost.append(f"{reference}: wanted, and nothing was given")
+    found.doubled = [reference for reference, runs in effects.items() if len(runs) > 1]
+    return found
+
+
+Runs = Mapping[str, list[tuple[str, int]]]
+"""By reference: the key and attempt of each time that the value was given."""
+
+
+def _inside() -> Runs:
+    runs: dict[str, list[tuple[str, int]]] = {}
+    for reference, key, attempt in Effect.objects.values_list("reference", "key", "attempt"):
+        runs.setdefault(reference, []).append((key, attempt))
+    return runs
+
+
+def _outside() -> Runs:
+    runs: dict[str, list[tuple[str, int]]] = {}
+    for reference, key, attempt in outside.lines():
+        runs.setdefault(reference, []).append((key, int(attempt)))
+    return runs
+
+
+def _accepted() -> set[str]:
+    kinds = [EventKind.ACCEPTED, EventKind.APPROVED]
+    return set(Event.objects.filter(kind__in=kinds).values_list("reference_key", flat=True))
+
+
+def _read_trace(found: Findings, effects: Runs, handler: str) -> None:
+    """Count what the workers noted; what they told must be true."""
+    begun: Counter[tuple[str, int]] = Counter()
+    for kind, *words in begins.lines():
+        if kind == "begin":
+            begun[words[0], int(words[1])] += 1
+        elif kind == "raise":
+            begun[words[0], int(words[1])] -= 1
+        elif kind == "fenced":
+            found.fenced += 1
+        elif kind == "error":
+            found.errors[words[0]] += 1
+        elif kind == "told":
+            found.calls += 1
+            if words[1] in GIVEN and words[0] not in effects:
+                found.lost.append(f"{words[0]}: told as delivered, and nothing was given")
+    given: Counter[tuple[str, int]] = Counter()
+    for reference, runs in effects.items():
+        given.update((reference, attempt) for _key, attempt in runs)
+    found.cut_off = (begun - given).total()
+
+
+def _check_delivery(
+    found: Findings, reference: str, fate: str, row: Fulfilment | None, accepted: set[str]
+) -> None:
+    if fate == Fate.NEVER:
+        found.broken.append(f"{reference}: a mismatch was delivered")
+    if row is None or row.reference_key not in accepted:
+        found.broken.append(f"{reference}: delivered, and never accepted")
+    elif row.state != FulfilmentState.DELIVERED:
+        found.broken.append(f"{reference}: given, and yet {row.state}")
+
+
+def _count_doubles(
+    found: Findings, effects: Runs, rows: Mapping[str, Fulfilment], handler: str
+) -> None:
+    for reference, runs in effects.items():
+        found.repeated += len(runs) - 1
+        keys = {key for key, _attempt in runs}
+        row = rows.get(reference)
+        if (handler == "atomic" and len(runs) > 1) or len(keys) > 1:
+            found.doubled.append(f"{reference}: given {len(runs)} times")
+        if row is not None and keys != {str(row.idempotency_key)}:
+            found.broken.append(f"{reference}: given under a foreign key")
+
+
+def _check_changes(found: Findings) -> None:
+    """Attempts only rise; nothing leaves `delivered`; a success is only ever reversed."""
+    for change in Change.objects.order_by("pk").iterator():
+        if change.attempts_after < change.attempts_before:
+            found.broken.append(f"{change}: attempts fell")
+        if change.kind == "fulfilment" and change.state_before == FulfilmentState.DELIVERED:
+            found.broken.append(f"{change}: it left delivered")
+        if (
+            change.kind == "transaction"
+            and change.state_before == "success"
+            and change.state_after not in MAY_FOLLOW_SUCCESS
+        ):
+            found.broken.append(f"{change}: a success was taken back")

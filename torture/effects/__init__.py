@@ -1,0 +1,1 @@
+"""What a run leaves behind in the database, for the checker: an app without rules."""

@@ -1,0 +1,39 @@
+"""Append-only tables: nothing in them is unique, so that a double can show."""
+
+from django.db import models
+
+__all__ = ["Change", "Effect", "Mark"]
+
+
+class Effect(models.Model):
+    """The value was given: written by the handler, in its transaction."""
+
+    reference = models.CharField(max_length=128)
+    key = models.CharField(max_length=36)
+    attempt = models.IntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.reference}, attempt {self.attempt}"
+
+
+class Mark(models.Model):
+    """ "Done", as the wrong ways of the controls note it."""
+
+    reference = models.CharField(max_length=128, unique=True)
+
+    def __str__(self) -> str:
+        return self.reference
+
+
+class Change(models.Model):
+    """A row of the package was changed: written by a trigger, whoever changed it."""
+
+    kind = models.CharField(max_length=16)
+    row = models.BigIntegerField()
+    state_before = models.CharField(max_length=64)
+    state_after = models.CharField(max_length=64)
+    attempts_before = models.IntegerField()
+    attempts_after = models.IntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.row}: {self.state_before} → {self.state_after}"

@@ -1,0 +1,57 @@
+"""Let the sweep finish what a run left behind, then let the payers come back."""
+
+import datetime as dt
+from collections.abc import Iterable
+from uuid import UUID
+
+from django.db.models import F
+
+from payments_pages.choices import Door, FulfilmentState
+from payments_pages.confirmation import confirm_payment
+from payments_pages.models import Fulfilment, Verification
+from payments_pages.sweeping import sweep_due
+from torture.controls import CONTROLS
+from torture.plan import Fate, Payment
+
+__all__ = ["come_back", "finish", "finish_control"]
+
+ROUNDS = 12
+A_WHILE = dt.timedelta(minutes=10)
+OPEN = [FulfilmentState.PENDING, FulfilmentState.DELIVERING, FulfilmentState.FAILED]
+
+
+def finish() -> None:
+    """Sweep, as time goes by, until nothing that was accepted is open; at most twelve times."""
+    for _round in range(ROUNDS):
+        for rows in (Verification.objects.all(), Fulfilment.objects.all()):
+            rows.filter(next_at__isnull=False).update(next_at=F("next_at") - A_WHILE)
+        Verification.objects.update(asked_at=F("asked_at") - A_WHILE)
+        sweep_due()
+        if _round and not Fulfilment.objects.filter(state__in=OPEN).exists():
+            return
+
+
+def come_back(payments: Iterable[Payment], token: str) -> int:
+    """Let payers whose payment is not delivered look again; how many there were.
+
+    Some were killed before anybody had noted their reference, others were named by a webhook
+    alone, which does not say what they paid for.
+    """
+    given = set(
+        Fulfilment.objects.filter(state=FulfilmentState.DELIVERED).values_list(
+            "transaction__reference", flat=True
+        )
+    )
+    count = 0
+    for made in payments:
+        if made.fate == Fate.MUST and made.reference not in given:
+            confirm_payment(made.reference, door=Door.CALLBACK, page_token=UUID(token))
+            count += 1
+    return count
+
+
+def finish_control(payments: Iterable[Payment], control: str) -> None:
+    """Do for a control what the sweep does for the path: everything once more."""
+    for made in payments:
+        if made.fate == Fate.MUST:
+            CONTROLS[control](made.reference)

@@ -1,0 +1,122 @@
+"""Build a run, let it rage, finish it, judge it and print its table."""
+
+import importlib
+import json
+import logging
+import os
+import sys
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import django
+from django.core.management import call_command
+
+from payments_pages.sandbox import Sandbox
+from torture.chaos import Chaos, Nursery
+from torture.plan import PRICE
+from torture.servers import Server, server_for
+
+__all__ = ["Options", "run"]
+
+SECRET_KEY = "sk_test_torture"  # noqa: S105 - opens the run's own sandbox
+SWEEPS = 2
+SLOWEST_RESTARTS = 4
+"""A run is cut into so many parts by kills of the database, or more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What was asked for on the command line, and the folder of the run."""
+
+    folder: Path
+    seconds: float
+    database: str
+    handler: str
+    control: str | None
+    workers: int
+    threads: int
+    rate: float
+    seed: int
+
+
+def run(options: Options) -> int:
+    """Run once; the exit status. Everything that was started is ended, whatever happens."""
+    server = server_for(options.database, options.folder)
+    nursery: Nursery | None = None
+    with Sandbox(secret_key=SECRET_KEY, currency="ILS") as sandbox:
+        try:
+            server.start()
+            token = str(uuid.uuid4())
+            remote = sandbox.add_page(name="Tea box", slug="tea-box", amount=PRICE)
+            began = time.time() + 3
+            _set_up(options, server, sandbox, token=token, began=began, remote=remote)
+            nursery = Nursery()
+            for role in ["door"] * options.workers + ["sweep"] * SWEEPS:
+                nursery.spawn(role)
+            chaos = Chaos(
+                nursery=nursery,
+                server=server,
+                sandbox=sandbox,
+                seed=options.seed,
+                token=token,
+                began=began,
+                rate=options.rate,
+                kill_database_every=min(12.0, options.seconds / SLOWEST_RESTARTS),
+            )
+            time.sleep(max(0.0, began - time.time()))
+            chaos.rage(options.seconds)
+            nursery.end()
+            judge = importlib.import_module("torture.judging").judge  # it needs the models
+            return int(judge(options, chaos))
+        finally:
+            if nursery is not None:
+                nursery.end()
+            server.stop()
+
+
+def _set_up(
+    options: Options,
+    server: Server,
+    sandbox: Sandbox,
+    *,
+    token: str,
+    began: float,
+    remote: dict[str, Any],
+) -> None:
+    """Hand the run's settings on to all its processes, and make the tables and the page."""
+    os.environ["TORTURE"] = json.dumps(
+        {
+            "database": server.settings,
+            "folder": str(options.folder),
+            "secret_key": SECRET_KEY,
+            "base_url": sandbox.base_url,
+            "pay_url": sandbox.pay_url,
+            "handler": options.handler,
+            "control": options.control,
+            "threads": options.threads,
+            "token": token,
+            "rate": options.rate,
+            "began": began,
+            "until": began + options.seconds + 60,
+        }
+    )
+    os.environ["DJANGO_SETTINGS_MODULE"] = "torture.settings"
+    logging.disable(logging.CRITICAL)
+    django.setup()
+    call_command("migrate", run_syncdb=True, verbosity=0)
+    pages = importlib.import_module("payments_pages.models").PaymentPage.objects
+    pages.create(
+        remote_id=remote["id"],
+        token=token,
+        name="Tea box",
+        slug="tea-box",
+        slug_key=importlib.import_module("payments_pages.pages").slug_key("tea-box"),
+        amount=PRICE,
+        currency="ILS",
+        domain="test",
+    )
+    importlib.import_module("torture.history").keep_history()
+    sys.stdout.write(f"torture: {options.database}, {options.control or options.handler}\n")
