@@ -10,7 +10,7 @@ from payments_pages.databases import UtcNow
 from payments_pages.models import Transaction
 from payments_pages.resources import TransactionResource
 
-__all__ = ["attach", "find_by_token", "find_transaction", "may_follow", "record_transaction"]
+__all__ = ["attach", "find_by_token", "find_transaction", "may_follow", "merge_answer"]
 
 _COPIED = (
     "domain",
@@ -61,17 +61,17 @@ def find_transaction(key: str) -> Transaction | None:
     )
 
 
-def record_transaction(
+def merge_answer(
     existing: Transaction | None,
     resource: TransactionResource,
     *,
     key: str,
     attribution: Attribution,
 ) -> Transaction:
-    """Insert or update the mirror of a verified transaction, and return it.
+    """Put a verified answer into the mirror's row, new or existing, and return it unsaved.
 
-    Only the winner of the verification's fence may call this, in the fence's transaction.
-    An answer that would take a status backwards changes nothing but `verified_at`.
+    Only the winner of the verification's fence may save it, in the fence's transaction. An
+    answer that would take a status backwards changes nothing but `verified_at`.
     """
     transaction = existing or Transaction(reference=resource.reference, reference_key=key)
     if existing is None or may_follow(existing.status, resource.status):
@@ -80,7 +80,6 @@ def record_transaction(
         transaction.remote_id = resource.id
     _set_attribution(transaction, attribution)
     transaction.verified_at = timezone.now()
-    transaction.save()
     return transaction
 
 

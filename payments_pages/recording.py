@@ -14,7 +14,7 @@ from payments_pages.attribution import Attribution, Evidence, attribute, expecta
 from payments_pages.choices import Attributed, Door, EventKind, FulfilmentState, Reason, Verdict
 from payments_pages.conf import conf
 from payments_pages.fulfilment import open_fulfilment, revise
-from payments_pages.mirror import attach, record_transaction
+from payments_pages.mirror import attach, merge_answer
 from payments_pages.models import Event, ExpectedPayment, Fulfilment, Transaction, primary_alias
 from payments_pages.policy import Decision, Facts, decide
 from payments_pages.resources import TransactionResource, read_metadata
@@ -61,8 +61,11 @@ def record(
         if attribution.by is Attributed.NONE and page_claim is None:
             # The payer may have come back by a page's callback while we asked.
             attribution = attribute(_evidence(resource, key, claimed_page(held)), conf.attribution)
-        transaction = record_transaction(existing, resource, key=key, attribution=attribution)
+        transaction = merge_answer(existing, resource, key=key, attribution=attribution)
+        # Decided before it is saved: an accepted payment takes its expected payment's row by
+        # UPDATE, and on MariaDB an INSERT that refers to the row first would let rivals deadlock.
         decision = _decide(transaction, attribution)
+        transaction.save()
         fulfilment: Fulfilment | None = getattr(existing, "fulfilment", None)
         opened = fulfilment is None
         if fulfilment is None:

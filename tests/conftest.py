@@ -18,6 +18,7 @@ from django.db.models import F
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
+from django.utils import translation
 
 from payments_pages.breaker import PAUSE
 from payments_pages.connection import GATES
@@ -74,7 +75,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 @pytest.fixture(autouse=True)
 def nothing_remembered() -> None:
-    """No breaker is open and no budget spent by another test of this process."""
+    """No breaker is open, no budget spent, no language chosen by another test of this process."""
+    translation.deactivate()
     GATES.forget()
     cache.clear()
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from payments_pages.attribution import Attribution
 from payments_pages.choices import Attributed, Door, Outcome
 from payments_pages.confirmation import Confirmation, confirm_payment
-from payments_pages.mirror import find_by_token, find_transaction, may_follow, record_transaction
+from payments_pages.mirror import find_by_token, find_transaction, may_follow, merge_answer
 from payments_pages.models import PaymentPage, Transaction
 from payments_pages.references import reference_key
 from payments_pages.resources import TransactionResource, read_metadata
@@ -30,7 +30,9 @@ def resource(reference: str = "PPG-1", **fields: Any) -> TransactionResource:
 def record(existing: Transaction | None = None, **fields: Any) -> Transaction:
     answer = resource(**fields)
     key = reference_key(answer.reference)
-    return record_transaction(existing, answer, key=key, attribution=Attribution())
+    row = merge_answer(existing, answer, key=key, attribution=Attribution())
+    row.save()
+    return row
 
 
 def confirm(reference: str, page: PaymentPage) -> Confirmation:

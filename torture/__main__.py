@@ -13,9 +13,7 @@ def main() -> int:
     """Run once; 0 when nothing was lost, doubled or broken, or when a control did lose or double."""
     parser = argparse.ArgumentParser(prog="python -m torture", description=__doc__)
     parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument(
-        "--database", choices=["sqlite", "postgresql", "mariadb"], default="sqlite"
-    )
+    parser.add_argument("--database", choices=["sqlite", "postgresql", "mariadb"], default="sqlite")
     parser.add_argument("--handler", choices=["atomic", "external"], default="atomic")
     parser.add_argument(
         "--control",

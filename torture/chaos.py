@@ -53,7 +53,7 @@ class Nursery:
     def spawn(self, role: str) -> None:
         """Start a process: "door" or "sweep"."""
         self._say("spawn", role)
-        assert self._process.stdout is not None  # noqa: S101 - it is a pipe
+        assert self._process.stdout is not None
         self.roles[int(self._process.stdout.readline())] = role
 
     def kill(self, pid: int) -> None:
@@ -77,7 +77,7 @@ class Nursery:
         self.roles.clear()
 
     def _say(self, command: str, argument: object) -> None:
-        assert self._process.stdin is not None  # noqa: S101 - it is a pipe
+        assert self._process.stdin is not None
         self._process.stdin.write(f"{command} {argument}\n")
         self._process.stdin.flush()
 
@@ -171,5 +171,3 @@ class Chaos:
                 lie["other"] = random.choice(self.payments).reference
             self.sandbox.faults.add(operation="verify", times=random.randint(1, 3), **lie)  # type: ignore[arg-type]
             self.lies += 1
-
-

@@ -41,7 +41,7 @@ def check(payments: Iterable[Payment], handler: str) -> Findings:
     """Hold the history of the package's own path against its promise."""
     effects = _inside() if handler == "atomic" else _outside()
     found = Findings(delivered=len(effects))
-    _read_trace(found, effects, handler)
+    _read_trace(found, effects)
     rows = {
         row.transaction.reference: row for row in Fulfilment.objects.select_related("transaction")
     }
@@ -70,7 +70,7 @@ def check_control(payments: Iterable[Payment]) -> Findings:
     """Count what a wrong way lost and doubled, by what it did alone."""
     effects = _inside()
     found = Findings(delivered=len(effects))
-    _read_trace(found, effects, "atomic")
+    _read_trace(found, effects)
     fates = {made.reference: made.fate for made in payments}
     found.references = len(fates)
     for reference, fate in fates.items():
@@ -103,7 +103,7 @@ def _accepted() -> set[str]:
     return set(Event.objects.filter(kind__in=kinds).values_list("reference_key", flat=True))
 
 
-def _read_trace(found: Findings, effects: Runs, handler: str) -> None:
+def _read_trace(found: Findings, effects: Runs) -> None:
     """Count what the workers noted; what they told must be true."""
     begun: Counter[tuple[str, int]] = Counter()
     for kind, *words in begins.lines():
@@ -150,7 +150,7 @@ def _count_doubles(
 
 
 def _check_changes(found: Findings) -> None:
-    """Attempts only rise; nothing leaves `delivered`; a success is only ever reversed."""
+    """Hold every change to the rules: attempts only rise; nothing leaves `delivered`; a success is only ever reversed."""
     for change in Change.objects.order_by("pk").iterator():
         if change.attempts_after < change.attempts_before:
             found.broken.append(f"{change}: attempts fell")

@@ -19,6 +19,7 @@ outside = Trace(_folder / "outside")
 """The world outside: what is written here stays, whatever becomes of the database."""
 
 CHANCE_OF_ERROR = 0.03
+LONGER_THAN_THE_LEASE = 1.8
 
 
 def give_atomic(fulfilment: Fulfilment) -> None:
@@ -42,10 +43,10 @@ def give_external(fulfilment: Fulfilment) -> None:
 
 def dawdle() -> None:
     """Take some time, at times longer than the lease. A writer on SQLite stops all others."""
-    alone = connection.vendor == "sqlite"
-    if random.random() < (0.001 if alone else 0.01):  # noqa: S311 - chaos, not secrets
-        time.sleep(1.3)
-    time.sleep(random.uniform(0, 0.004 if alone else 0.04))  # noqa: S311
+    alone = connection.vendor == "sqlite" and connection.in_atomic_block
+    if random.random() < (0.001 if alone else 0.02):
+        time.sleep(LONGER_THAN_THE_LEASE)
+    time.sleep(random.uniform(0, 0.004 if alone else 0.04))
 
 
 def _begin(fulfilment: Fulfilment) -> str:
@@ -55,6 +56,6 @@ def _begin(fulfilment: Fulfilment) -> str:
 
 
 def _perhaps_fail(fulfilment: Fulfilment, reference: str) -> None:
-    if random.random() < CHANCE_OF_ERROR:  # noqa: S311
+    if random.random() < CHANCE_OF_ERROR:
         begins.say("raise", reference, fulfilment.attempts)
         raise RuntimeError("no luck")

@@ -35,9 +35,9 @@ def _trigger(kind: str, insert: str) -> list[str]:
     on = f"AFTER UPDATE ON payments_pages_{kind} FOR EACH ROW"
     name = f"torture_{kind}"
     if connection.vendor == "postgresql":
+        body = f"$$ BEGIN {insert}; RETURN NULL; END $$"
         return [
-            f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS "
-            f"$$ BEGIN {insert}; RETURN NULL; END $$",
+            f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS {body}",
             f"CREATE TRIGGER {name} {on} EXECUTE FUNCTION {name}()",
         ]
     body = f"BEGIN {insert}; END" if connection.vendor == "sqlite" else insert

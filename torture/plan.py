@@ -33,7 +33,7 @@ class Payment:
 
 def payment(seed: int, number: int, token: str) -> Payment:
     """Make the n-th payment: nine in ten are, or become, honest successes; the rest are lies."""
-    draw = random.Random(f"{seed}-{number}")  # noqa: S311 - a plan, not a secret
+    draw = random.Random(f"{seed}-{number}")
     fields: dict[str, Any] = {}
     later: dict[str, Any] = {}
     fate = Fate.MUST

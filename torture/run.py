@@ -21,7 +21,7 @@ from torture.servers import Server, server_for
 
 __all__ = ["Options", "run"]
 
-SECRET_KEY = "sk_test_torture"  # noqa: S105 - opens the run's own sandbox
+SECRET_KEY = "sk_test_torture"
 SWEEPS = 2
 SLOWEST_RESTARTS = 4
 """A run is cut into so many parts by kills of the database, or more."""

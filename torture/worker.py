@@ -86,7 +86,7 @@ def _sweep() -> None:
 
 
 def _note_fences(
-    execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any
+    execute: Callable[..., Any], sql: str, params: Any, many: Any, context: Any
 ) -> Any:
     """Note who wanted to complete a delivery, or to write an answer down, and came too late."""
     result = execute(sql, params, many, context)

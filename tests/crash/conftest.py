@@ -24,11 +24,13 @@ def mortal(django_db_setup: None) -> Iterator[Worker]:
         worker.end()
 
 
-@pytest.fixture(params=["atomic", "external"])
-def kind(request: pytest.FixtureRequest, configure: Any) -> str:
-    """Both kinds of handler."""
-    configure(HANDLER="tests.goods.handlers.give", HANDLER_ATOMIC=request.param == "atomic")
-    return str(request.param)
+@pytest.fixture(autouse=True)
+def open_file(transactional_db: None) -> Iterator[None]:
+    """Hold the database open: whoever closes an SQLite file last waits for the disk."""
+    holder = connection.copy()
+    holder.ensure_connection()
+    yield
+    holder.close()
 
 
 @pytest.fixture

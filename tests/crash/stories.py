@@ -165,7 +165,8 @@ class Story:
     """`before` sets the scene; `act` is what is broken; `least` is how many points it has.
 
     `settings` hold for the act. `noted`, for acts that lift a hold, says whether the act left its
-    trace: if it did not, the hold stays, and whoever acted must come again.
+    trace: if it did not, the hold stays, and whoever acted must come again. `delivers` says
+    whether it comes as far as the handler.
     """
 
     act: str
@@ -173,6 +174,7 @@ class Story:
     least: int
     settings: Mapping[str, Any] = field(default_factory=dict)
     noted: Callable[[str], bool] = lambda reference: True
+    delivers: bool = True
 
 
 FAILS_ONCE = {"HANDLER": "tests.goods.handlers.fail_first"}
@@ -181,9 +183,9 @@ STORIES: Mapping[str, Story] = {
     "a payer comes back": Story("callback", _paid, 12),
     "a webhook, expected beforehand": Story("webhook", _expected, 12),
     "paid at the second look": Story("callback", _pending_then_paid, 12),
-    "still pending": Story("callback", _pending_yet, 8),
-    "the service is down": Story("callback", _unanswered, 4),
-    "the service does not know it yet": Story("callback", _unknown_yet, 4),
+    "still pending": Story("callback", _pending_yet, 8, delivers=False),
+    "the service is down": Story("callback", _unanswered, 4, delivers=False),
+    "the service does not know it yet": Story("callback", _unknown_yet, 4, delivers=False),
     "the payer lifts a hold": Story("callback", _held_for_want_of_a_page, 10, noted=_is_claimed),
     "the handler fails": Story("callback", _paid, 12, FAILS_ONCE),
     "a failed delivery, by a door": Story("callback", _failed, 6),
@@ -193,5 +195,5 @@ STORIES: Mapping[str, Story] = {
     "after the merchant's own commit": Story("on commit", _expected, 14),
     "staff approve": Story("approve", _held_for_its_amount, 10, noted=_is_approved),
     "staff try again": Story("retry", _failed, 10),
-    "reversed after delivery": Story("refresh", _delivered_then_reversed, 8),
+    "reversed after delivery": Story("refresh", _delivered_then_reversed, 8, delivers=False),
 }

@@ -22,6 +22,17 @@ MAY_RAISE = {"sweep", "on commit", "approve", "retry"}
 """Acts with statements of their own beside the path's: whoever called them sees those fail."""
 GIVEN = {Outcome.DELIVERED, Outcome.ALREADY_DELIVERED}
 
+both_kinds = pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (kind, name)
+        for kind in ("atomic", "external")
+        for name, story in STORIES.items()
+        if kind == "atomic" or story.delivers
+    ],
+)
+"""Both kinds of handler, where the story comes as far as one."""
+
 
 def finish(scene: Scene, reference: str) -> None:
     """Let the sweep do the rest; only what nobody ever noted needs its payer again."""
@@ -62,13 +73,14 @@ def believe(outcome: Outcome | None, reference: str, where: str) -> None:
         assert Good.objects.filter(reference=reference).exists(), where
 
 
-@pytest.mark.parametrize("name", STORIES)
+@both_kinds
 @pytest.mark.parametrize("side", BREAKS)
 def test_the_line_to_the_database_is_lost_at_any_point(
     scene: Scene, kind: str, name: str, side: str
 ) -> None:
     """Before the statement or commit took effect, or after it did and before we knew."""
     story = STORIES[name]
+    scene.configure(HANDLER_ATOMIC=kind == "atomic")
     for number in range(1, MOST_POINTS):
         reference = f"LOST-{number}"
         points = _prepared(scene, story, reference, Points(number, BREAKS[side]))
@@ -82,11 +94,12 @@ def test_the_line_to_the_database_is_lost_at_any_point(
     assert story.least <= len(points.seen) < number < MOST_POINTS
 
 
-@pytest.mark.parametrize("name", STORIES)
+@both_kinds
 def test_the_process_is_killed_at_any_point(
     scene: Scene, mortal: Worker, kind: str, name: str
 ) -> None:
     story = STORIES[name]
+    scene.configure(HANDLER_ATOMIC=kind == "atomic")
     for number in range(1, MOST_POINTS):
         reference = f"KILLED-{number}"
         _prepared(scene, story, reference, Points())

@@ -1,6 +1,7 @@
 """Hold what every door must do; the tests of each door inherit it."""
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -149,6 +150,23 @@ class DoorBehaviour:
         assert not Good.objects.exists()
         self.sandbox.faults.clear()
         let_time_pass(10)
+        assert self.meaning(self.send(reference)) is Meaning.GIVEN
+        assert Good.objects.count() == 1
+
+    @pytest.mark.parametrize("kind", ["hang", "drip"])
+    def test_c15_a_service_that_hangs_is_given_up_in_time_and_nothing_is_called_failed(
+        self, configure: Any, kind: str
+    ) -> None:
+        configure(DEADLINE=0.6)
+        reference = pay(self.sandbox)
+        self.sandbox.faults.add(operation="verify", kind=kind)
+        began = time.monotonic()
+        assert self.meaning(self.send(reference)) is Meaning.LATER
+        assert time.monotonic() - began < 5
+        assert not Fulfilment.objects.exists()
+        self.sandbox.faults.clear()
+        configure(DEADLINE=8)
+        let_time_pass(60)
         assert self.meaning(self.send(reference)) is Meaning.GIVEN
         assert Good.objects.count() == 1
 

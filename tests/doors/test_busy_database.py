@@ -20,6 +20,8 @@ from tests.goods.models import Good
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+NOT_YET = {Outcome.UNAVAILABLE, Outcome.DELIVERING, Outcome.DELIVERY_FAILED}
+
 
 @contextmanager
 def away(error: Exception, *, after: int = 0) -> Iterator[None]:
@@ -74,16 +76,24 @@ def test_a_fault_of_ours_is_not_hidden(client: Client) -> None:
         client.get(address)
 
 
-@pytest.mark.parametrize("after", range(12))
 def test_a_line_cut_anywhere_on_the_path_is_unavailable_or_less_and_loses_nothing(
-    tea_box: PaymentPage, sandbox: Sandbox, after: int
+    tea_box: PaymentPage, sandbox: Sandbox
 ) -> None:
-    reference = sandbox.pay("tea-box")
-    with away(closed(), after=after):
-        found = confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
-    assert found.outcome in {Outcome.UNAVAILABLE, Outcome.DELIVERING, Outcome.DELIVERY_FAILED}
+    """After the first statement, after the second, … until the path comes through."""
+    references = []
+    for after in range(40):
+        references.append(sandbox.pay("tea-box"))
+        with away(closed(), after=after):
+            found = confirm_payment(references[-1], door=Door.CALLBACK, page_token=tea_box.token)
+        if found.outcome is Outcome.DELIVERED:
+            break
+        assert found.outcome in NOT_YET
+    assert 8 <= after < 39
     for _round in range(2):
         let_time_pass(7200)
         assert sweep_due().errors == 0
-    confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
-    assert Good.objects.count() == 1
+    for reference in references:
+        # Cut before the first write, nobody knows of it: the payer's reload is the remedy.
+        confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
+    given = sorted(Good.objects.values_list("reference", flat=True))
+    assert given == sorted(references)

@@ -1,5 +1,7 @@
 """Django's own tasks, on the database backend and its real worker."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +17,7 @@ from payments_pages.models import Fulfilment
 from payments_pages.sweeping import sweep_due
 from tests.conftest import let_time_pass
 from tests.goods.models import Good
-from tests.queues.workers import Crew
+from tests.queues.workers import ROOT, Crew
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.queue("tasks")]
 
@@ -70,6 +72,16 @@ def test_killed_workers_leave_tasks_behind_and_the_sweep_delivers_them_once(
     assert sweep_due().outcomes == {Outcome.DELIVERED: len(references)}
     assert goods_once(references)
     assert set(Fulfilment.objects.values_list("attempts", flat=True)) == {2}
+
+
+def test_other_queues_can_load_the_module_where_django_has_no_tasks() -> None:
+    """Celery looks for a module of this name in every app."""
+    code = (
+        "import sys; sys.modules['django.tasks'] = sys.modules['django_tasks'] = None\n"
+        "from django.conf import settings; settings.configure(INSTALLED_APPS=['payments_pages'])\n"
+        "import django; django.setup(); from payments_pages import tasks; assert not tasks.as_task"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
 def test_where_django_has_no_tasks_sending_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["Crew", "wait_until"]
+__all__ = ["ROOT", "Crew", "wait_until"]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

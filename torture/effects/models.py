@@ -6,7 +6,7 @@ __all__ = ["Change", "Effect", "Mark"]
 
 
 class Effect(models.Model):
-    """The value was given: written by the handler, in its transaction."""
+    """Say that the value was given: written by the handler, in its transaction."""
 
     reference = models.CharField(max_length=128)
     key = models.CharField(max_length=36)
@@ -17,7 +17,7 @@ class Effect(models.Model):
 
 
 class Mark(models.Model):
-    """ "Done", as the wrong ways of the controls note it."""
+    """Note "done", as the wrong ways of the controls do."""
 
     reference = models.CharField(max_length=128, unique=True)
 
@@ -26,7 +26,7 @@ class Mark(models.Model):
 
 
 class Change(models.Model):
-    """A row of the package was changed: written by a trigger, whoever changed it."""
+    """Say that a row of the package was changed: written by a trigger, whoever changed it."""
 
     kind = models.CharField(max_length=16)
     row = models.BigIntegerField()

@@ -1,0 +1,291 @@
+"""Drive the path against a plain model: any order of doors, answers, crashes, sweeps and staff.
+
+STATE_MACHINE_EXAMPLES and STATE_MACHINE_STEPS ask for more than the default.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+
+from payments_pages import fulfilment as claims
+from payments_pages import staff, verification
+from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
+from payments_pages.confirmation import confirm_payment
+from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
+from payments_pages.sandbox import Sandbox
+from payments_pages.sweeping import sweep_due
+from tests.conftest import let_time_pass, mirror_page
+from tests.goods.models import Good
+
+PRICE = 10_000
+REFERENCES = ("PPG-1", "PPG-2", "PPG-3")
+GIVEN = {Outcome.DELIVERED, Outcome.ALREADY_DELIVERED}
+references = st.sampled_from(REFERENCES)
+
+
+class Crash(BaseException):
+    """The process ends here: nothing in the package may catch it."""
+
+
+class Crashing:
+    """End the process, so to speak, at the n-th statement: before it, or once it is done."""
+
+    def __init__(self, number: int, *, after: bool) -> None:
+        self.left = number
+        self.after = after
+
+    def __call__(self, execute: Callable[..., Any], *arguments: Any) -> Any:
+        self.left -= 1
+        if self.left == 0 and not self.after:
+            raise Crash
+        result = execute(*arguments)
+        if self.left == 0:
+            raise Crash
+        return result
+
+
+class Path(RuleBasedStateMachine):
+    """The model is three dicts: what the service says, what was approved, what was rejected.
+
+    From these alone follows what may have been delivered, and in the end what must have been.
+    """
+
+    sandbox: Sandbox
+    configure: Callable[..., None]
+
+    def __init__(self) -> None:
+        super().__init__()
+        for model in (Event, Good, Fulfilment, Transaction, Verification, PaymentPage):
+            model.objects.all().delete()
+        self.sandbox.reset()
+        self.page = mirror_page(self.sandbox.add_page(name="Tea box", slug="tea-box", amount=PRICE))
+        self.paid: dict[str, dict[str, Any]] = {}
+        self.ever_right: set[str] = set()
+        self.approved: set[str] = set()
+        self.seen: dict[str, tuple[str, int]] = {}
+        self.asked: dict[str, int] = {}
+
+    # What the service says
+
+    @initialize()
+    def works(self) -> None:
+        self._handler("give")
+
+    @rule(
+        reference=references,
+        status=st.sampled_from(["success", "success", "pending", "failed", "abandoned"]),
+        amount=st.sampled_from([PRICE, PRICE, PRICE, PRICE + 1, PRICE - 1]),
+        currency=st.sampled_from(["ILS", "ILS", "ILS", "ils", "USD"]),
+        domain=st.sampled_from(["test", "test", "test", "live"]),
+    )
+    def something_is_paid(self, reference: str, **fields: Any) -> None:
+        """A payment comes into being; money that was taken does not change its amount."""
+        if reference not in self.paid:
+            self.sandbox.pay("tea-box", reference=reference, **fields)
+            self.paid[reference] = fields
+            self._look(reference)
+
+    @rule(reference=references, status=st.sampled_from(["success", "failed", "pending"]))
+    def its_status_changes(self, reference: str, status: str) -> None:
+        if reference in self.paid and self.paid[reference]["status"] not in {"success", "reversed"}:
+            self._set(reference, status)
+
+    @rule(reference=references)
+    def it_is_reversed(self, reference: str) -> None:
+        if self.paid.get(reference, {}).get("status") == "success":
+            self._set(reference, "reversed")
+
+    @rule(
+        fault=st.sampled_from(
+            [
+                {"kind": "status", "status": 503},
+                {"kind": "status", "status": 404},
+                {"kind": "html"},
+                {"kind": "drop"},
+                {"kind": "truncated"},
+                {"kind": "wrong_reference"},
+                {"kind": "patch", "data": {"status": "failed"}},
+                {"kind": "patch", "envelope": {"status": False}},
+                {"kind": "patch", "data": {"amount": 1}, "envelope": {"status": "true"}},
+            ]
+        )
+    )
+    def the_service_errs_once(self, fault: dict[str, Any]) -> None:
+        self.sandbox.faults.add(operation="verify", times=1, **fault)
+
+    # Doors
+
+    @rule(reference=references, claims_page=st.booleans(), crash=st.integers(0, 25))
+    def a_payer_comes_back(self, reference: str, claims_page: bool, crash: int) -> None:
+        token = self.page.token if claims_page else None
+        self._confirm(reference, crash, door=Door.CALLBACK, page_token=token)
+
+    @rule(reference=references, refresh=st.booleans(), crash=st.integers(0, 25))
+    def a_webhook_comes(self, reference: str, refresh: bool, crash: int) -> None:
+        self._confirm(reference, crash, door=Door.WEBHOOK, vouched=True, refresh=refresh)
+
+    @rule(reference=references)
+    def a_foreign_page_is_claimed(self, reference: str) -> None:
+        self._confirm(reference, 0, door=Door.CALLBACK, page_token=UUID(int=7))
+
+    @rule(crash=st.integers(0, 40), after=st.booleans())
+    def the_sweep_runs(self, crash: int, after: bool) -> None:
+        self._run(lambda: sweep_due(), crash, after=after)
+
+    # Staff
+
+    @rule(reference=references, crash=st.integers(0, 25))
+    def staff_approve(self, reference: str, crash: int) -> None:
+        row = self._row(reference)
+        if row is not None and staff.may_approve(row):
+            self.approved.add(reference)
+            self._run(lambda: staff.approve(row, actor="Rana", note="by hand"), crash)
+
+    @rule(reference=references, crash=st.integers(0, 25))
+    def staff_reject(self, reference: str, crash: int) -> None:
+        row = self._row(reference)
+        if row is not None and staff.may_reject(row):
+            self._run(lambda: staff.reject(row, actor="Omar", note="sent back"), crash)
+
+    @rule(reference=references, crash=st.integers(0, 25))
+    def staff_try_again(self, reference: str, crash: int) -> None:
+        row = self._row(reference)
+        if row is not None and staff.may_retry(row):
+            self._run(lambda: staff.retry(row, actor="Rana"), crash)
+
+    # The merchant's code, and time
+
+    @rule(name=st.sampled_from(["give", "give", "fail_always", "refuse", "undo_silently"]))
+    def the_handler_is(self, name: str) -> None:
+        self._handler(name)
+
+    @rule(seconds=st.sampled_from([3, 20, 120, 7200]))
+    def time_passes(self, seconds: int) -> None:
+        let_time_pass(seconds)
+
+    # What must always hold
+
+    @invariant()
+    def nothing_is_given_twice_or_for_nothing(self) -> None:
+        for reference in REFERENCES:
+            given = Good.objects.filter(reference=reference).count()
+            row = self._row(reference)
+            delivered = row is not None and row.state == FulfilmentState.DELIVERED
+            assert given == (1 if delivered else 0), reference
+            if given:
+                assert reference in self.ever_right | self.approved, "a mismatch was delivered"
+
+    @invariant()
+    def attempts_rise_and_what_is_over_stays(self) -> None:
+        for row in Fulfilment.objects.select_related("transaction"):
+            reference = row.transaction.reference
+            state, attempts = self.seen.get(reference, ("", 0))
+            assert row.attempts >= attempts
+            if state in {FulfilmentState.DELIVERED, FulfilmentState.REJECTED}:
+                assert row.state == state
+            self.seen[reference] = (str(row.state), row.attempts)
+        for asked in Verification.objects.all():
+            assert asked.attempts >= self.asked.get(asked.reference, 0)
+            self.asked[asked.reference] = asked.attempts
+
+    @invariant()
+    def the_mirror_says_nothing_that_was_not_said(self) -> None:
+        for row in Transaction.objects.all():
+            if row.status in {"success", "reversed"}:
+                assert self.paid[row.reference]["status"] in {"success", "reversed"}
+
+    def teardown(self) -> None:
+        """Let everything heal: then what must be delivered is, and nothing is left to do."""
+        self.sandbox.faults.clear()
+        self._handler("give")
+        for reference in self.paid:
+            self._confirm(reference, 0, door=Door.CALLBACK, page_token=self.page.token)
+        for _round in range(4):
+            let_time_pass(7200)
+            sweep_due()
+        self.nothing_is_given_twice_or_for_nothing()
+        for reference, fields in self.paid.items():
+            row = self._row(reference)
+            if row is None:
+                assert fields["status"] != "success", reference
+                continue
+            if self._is_right(fields) and not row.decided_by:
+                ended = {FulfilmentState.DELIVERED}
+                if row.reason in {"permanent_error", "attempts_spent", "unattributed"}:
+                    ended.add(FulfilmentState.HELD)
+                assert row.state in ended, (reference, row.state, row.reason)
+            assert row.state not in Fulfilment.objects.all().open_states, reference
+        settled = Verification.objects.filter(state=VerificationState.SETTLED)
+        for row in settled:
+            assert self.paid[row.reference]["status"] in {"success", "reversed"}
+
+    # How
+
+    def _confirm(self, reference: str, crash: int, **more: Any) -> None:
+        found = self._run(lambda: confirm_payment(reference, **more), crash)
+        if found is not None and found.outcome in GIVEN:
+            assert Good.objects.filter(reference=reference).count() == 1
+
+    def _run(self, action: Callable[[], Any], crash: int, *, after: bool = False) -> Any:
+        """Act, and perhaps crash at a statement; 0 is no crash."""
+        try:
+            with connection.execute_wrapper(Crashing(crash, after=after)):
+                return action()
+        except Crash:
+            return None
+
+    def _row(self, reference: str) -> Fulfilment | None:
+        rows = Fulfilment.objects.select_related("transaction")
+        return rows.filter(transaction__reference=reference).first()
+
+    def _handler(self, name: str) -> None:
+        self.configure(HANDLER=f"tests.goods.handlers.{name}")
+
+    def _set(self, reference: str, status: str) -> None:
+        self.sandbox.set_transaction(reference, status=status)
+        self.paid[reference]["status"] = status
+        self._look(reference)
+
+    def _look(self, reference: str) -> None:
+        if self._is_right(self.paid[reference]):
+            self.ever_right.add(reference)
+
+    @staticmethod
+    def _is_right(fields: dict[str, Any]) -> bool:
+        return (
+            fields["status"] == "success"
+            and fields["amount"] >= PRICE
+            and fields["currency"].upper() == "ILS"
+            and fields["domain"] == "test"
+        )
+
+
+@pytest.mark.django_db
+def test_no_order_of_events_breaks_the_promise(
+    sandbox: Sandbox, configure: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (verification, claims):
+        monkeypatch.setattr(module, "RIVAL_PATIENCE", 0.0)
+    machine = type("Path", (Path,), {"sandbox": sandbox, "configure": staticmethod(configure)})
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=int(os.environ.get("STATE_MACHINE_EXAMPLES", "50")),
+            stateful_step_count=int(os.environ.get("STATE_MACHINE_STEPS", "30")),
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
