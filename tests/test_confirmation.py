@@ -326,7 +326,8 @@ def test_a_first_confirmation_costs_ten_statements_and_three_commits(
     with Statements(connection) as cost:
         assert confirm("PPG-1", tea_box if claimed else None).outcome is Outcome.DELIVERED
     handler = 1  # the one row that the suite's handler writes
-    assert cost.counted - handler <= 10 + (not claimed), cost.texts
+    look = connection.vendor == "mysql"  # whether InnoDB has undone the mark: test_lost_mark
+    assert cost.counted - handler <= 10 + (not claimed) + look, cost.texts
     assert cost.commits == 3, cost.texts
 
 
