@@ -15,7 +15,7 @@ ARGS ?=
 .SUFFIXES:
 
 # A driver is installed only where an address asks for it: the one for MariaDB is compiled.
-DRIVER := $(if $(filter postgres%,$(DATABASE_URL)),postgresql)$(if $(filter mysql:% mariadb:%,$(DATABASE_URL)),mariadb)
+DRIVER := $(if $(filter postgres%,$(DATABASE_URL) $(ARGS)),postgresql)$(if $(filter mysql:% mariadb:% mariadb,$(DATABASE_URL) $(ARGS)),mariadb)
 # Stamps say what has been installed; another extra, driver or Django has another stamp.
 KIND := $(if $(DRIVER),-$(DRIVER))$(if $(DJANGO),-django$(DJANGO))
 
@@ -31,6 +31,10 @@ demo: $(VENV)/.example$(KIND) ## run the shop and a sandbox here; ARGS=--once bu
 .PHONY: test
 test: $(VENV)/.test$(KIND) ## run the tests, on SQLite or on DATABASE_URL; ARGS goes to pytest
 	exec "$(VENV)/bin/python" -m pytest $(ARGS)
+
+.PHONY: torture
+torture: $(VENV)/.test$(KIND) ## kill, stop and lie while payments are made; ARGS="--database postgresql --seconds 600"
+	exec "$(VENV)/bin/python" -m torture $(ARGS)
 
 .PHONY: check
 check: $(VENV)/.dev$(KIND) ## format, lint, types, migrations, layers, translations

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connections, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.expressions import CombinedExpression
 from django.utils import timezone
@@ -121,8 +121,18 @@ def note(
         with transaction.atomic(using=using):  # a savepoint: a rival's row must not spoil theirs
             row.save(using=using, force_insert=True)
     except IntegrityError:
-        if find(key) is None:
+        if find(key) is None and not _is_committed(key):
             raise
+
+
+def _is_committed(key: str) -> bool:
+    """Look for a row outside the caller's transaction, whose snapshot may hide it (case C23)."""
+    rows = Verification.objects.filter(reference_key=key)
+    beside = connections[primary_alias(Verification)].copy()
+    try:
+        return bool(rows.query.get_compiler(connection=beside).has_results())
+    finally:
+        beside.close()
 
 
 def claim(row: Verification, *, refresh: bool, vouched: bool) -> Claim | None:

@@ -46,6 +46,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in browser]
         config.stash[LEFT_OUT] = True
     _leave_queues_out(config, items)
+    _keep_together(items)
+
+
+def _keep_together(items: list[pytest.Item]) -> None:
+    """Give what shares a broker or a browser to one process, when pytest-xdist runs several."""
+    for item in items:
+        for group in ("queues", "browser", "races"):
+            if f"/tests/{group}/" in item.path.as_posix():
+                item.add_marker(pytest.mark.xdist_group(group))
 
 
 def _leave_queues_out(config: pytest.Config, items: list[pytest.Item]) -> None:

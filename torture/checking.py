@@ -21,7 +21,8 @@ class Findings:
     """What the history says. `lost`, `doubled` and `broken` must be empty.
 
     `lost`: accepted, or told as delivered, and not given. `doubled`: given twice by an atomic
-    handler, or under two keys by an external one. `broken`: any other rule that was broken.
+    handler, or under two keys by an external one; both by reference, with what is wrong.
+    `broken`: any other rule that was broken.
     """
 
     references: int = 0
@@ -31,8 +32,8 @@ class Findings:
     cut_off: int = 0
     fenced: int = 0
     repeated: int = 0
-    lost: list[str] = field(default_factory=list)
-    doubled: list[str] = field(default_factory=list)
+    lost: dict[str, str] = field(default_factory=dict)
+    doubled: dict[str, str] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
     errors: Counter[str] = field(default_factory=Counter)
 
@@ -56,12 +57,13 @@ def check(payments: Iterable[Payment], handler: str) -> Findings:
         if fate == Fate.MAY and not delivered:
             wanted = False
         if wanted and not (delivered and reference in effects):
-            found.lost.append(f"{reference}: wanted, {row.state if row else 'unknown'}")
+            found.lost[reference] = f"wanted, and it is {row.state if row else 'unknown'}"
         elif delivered and reference not in effects:
-            found.lost.append(f"{reference}: marked, and nothing was given")
+            found.lost[reference] = "marked, and nothing was given"
         if reference in effects:
             _check_delivery(found, reference, fate, row, accepted)
-    _count_doubles(found, effects, rows, handler)
+    _count_doubles(found, effects if handler == "atomic" else {})
+    _check_keys(found, effects, rows)
     _check_changes(found)
     return found
 
@@ -75,8 +77,8 @@ def check_control(payments: Iterable[Payment]) -> Findings:
     found.references = len(fates)
     for reference, fate in fates.items():
         if fate == Fate.MUST and reference not in effects:
-            found.lost.append(f"{reference}: wanted, and nothing was given")
-    found.doubled = [reference for reference, runs in effects.items() if len(runs) > 1]
+            found.lost[reference] = "wanted, and nothing was given"
+    _count_doubles(found, effects)
     return found
 
 
@@ -118,7 +120,7 @@ def _read_trace(found: Findings, effects: Runs) -> None:
         elif kind == "told":
             found.calls += 1
             if words[1] in GIVEN and words[0] not in effects:
-                found.lost.append(f"{words[0]}: told as delivered, and nothing was given")
+                found.lost[words[0]] = "told as delivered, and nothing was given"
     given: Counter[tuple[str, int]] = Counter()
     for reference, runs in effects.items():
         given.update((reference, attempt) for _key, attempt in runs)
@@ -136,16 +138,20 @@ def _check_delivery(
         found.broken.append(f"{reference}: given, and yet {row.state}")
 
 
-def _count_doubles(
-    found: Findings, effects: Runs, rows: Mapping[str, Fulfilment], handler: str
-) -> None:
+def _count_doubles(found: Findings, effects: Runs) -> None:
+    for reference, runs in effects.items():
+        if len(runs) > 1:
+            found.doubled[reference] = f"given {len(runs)} times"
+
+
+def _check_keys(found: Findings, effects: Runs, rows: Mapping[str, Fulfilment]) -> None:
+    """Count what an external handler repeated: it may, always with the fulfilment's own key."""
     for reference, runs in effects.items():
         found.repeated += len(runs) - 1
         keys = {key for key, _attempt in runs}
-        row = rows.get(reference)
-        if (handler == "atomic" and len(runs) > 1) or len(keys) > 1:
-            found.doubled.append(f"{reference}: given {len(runs)} times")
-        if row is not None and keys != {str(row.idempotency_key)}:
+        if len(keys) > 1:
+            found.doubled[reference] = f"given under {len(keys)} keys"
+        elif (row := rows.get(reference)) and keys != {str(row.idempotency_key)}:
             found.broken.append(f"{reference}: given under a foreign key")
 
 

@@ -1,5 +1,7 @@
 """Do it wrong, in the three ways that everybody writes first: the harness must notice."""
 
+import random
+import time
 from collections.abc import Callable, Mapping
 
 from django.db import IntegrityError, transaction
@@ -11,6 +13,9 @@ from torture.plan import PRICE
 
 __all__ = ["CONTROLS"]
 
+PREPARATION = 0.04
+"""Seconds that the value takes to make, before it is written; at most."""
+
 
 def _is_paid(reference: str) -> bool:
     found = get_client().verify_transaction(reference)
@@ -21,6 +26,7 @@ def _is_paid(reference: str) -> bool:
 
 def _work(reference: str) -> None:
     begins.say("begin", reference, 1)
+    time.sleep(random.uniform(0, PREPARATION))
     with transaction.atomic():
         Effect.objects.create(reference=reference, key="", attempt=1)
         dawdle()

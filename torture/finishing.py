@@ -20,15 +20,20 @@ A_WHILE = dt.timedelta(minutes=10)
 OPEN = [FulfilmentState.PENDING, FulfilmentState.DELIVERING, FulfilmentState.FAILED]
 
 
-def finish() -> None:
-    """Sweep, as time goes by, until nothing that was accepted is open; at most twelve times."""
-    for _round in range(ROUNDS):
+def finish() -> list[str]:
+    """Sweep, as time goes by, until nothing that was accepted is open; at most twelve times.
+
+    Return the references whose delivery is open all the same.
+    """
+    for number in range(ROUNDS):
         for rows in (Verification.objects.all(), Fulfilment.objects.all()):
             rows.filter(next_at__isnull=False).update(next_at=F("next_at") - A_WHILE)
         Verification.objects.update(asked_at=F("asked_at") - A_WHILE)
         sweep_due()
-        if _round and not Fulfilment.objects.filter(state__in=OPEN).exists():
-            return
+        left = Fulfilment.objects.filter(state__in=OPEN)
+        if number and not left.exists():
+            return []
+    return list(left.values_list("transaction__reference", flat=True))
 
 
 def come_back(payments: Iterable[Payment], token: str) -> int:

@@ -27,15 +27,16 @@ def judge(options: Options, chaos: Chaos) -> int:
         caught = bool(found.lost or found.doubled)
         _say("the control lost or doubled, as it must" if caught else "RED: nothing was noticed")
         return 0 if caught else 1
-    finish()
+    # By the sweep alone first: a payer who looks again must not cover up what it left.
+    left = finish()
     returned = come_back(chaos.payments, chaos.token)
-    finish()
+    left += finish()
     found = check(chaos.payments, options.handler)
+    found.lost.update(dict.fromkeys(left, "the sweep left it open"))
     _print_table(options, chaos, found, returned=returned)
-    for title, lines in (
-        ("lost", found.lost), ("doubled", found.doubled), ("broken", found.broken),
-    ):  # fmt: skip
-        _show(title, lines)
+    _show("lost", [f"{reference}: {why}" for reference, why in found.lost.items()])
+    _show("doubled", [f"{reference}: {why}" for reference, why in found.doubled.items()])
+    _show("broken", found.broken)
     for name, count in found.errors.items():
         _say(f"error that came out of the path: {name}, {count} times")
     good = not (found.lost or found.doubled or found.broken or found.errors)
