@@ -17,7 +17,7 @@ from tests.queues.workers import Crew, wait_until
 on_each_broker = pytest.mark.parametrize(
     "broker", [pytest.param(name, marks=pytest.mark.queue(name)) for name in ("redis", "rabbitmq")]
 )
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 
 WORKER = [
     "celery", "-A", "tests.queues.celery_app", "worker", "--concurrency", "2", "--loglevel",
@@ -112,7 +112,7 @@ def test_workers_deliver_what_doors_leave_to_them(
     assert delivered() == 0
     team = crew()
     team.start(2)
-    assert wait_until(lambda: delivered() == 20, seconds=60), team.log()
+    assert wait_until(lambda: delivered() == 20, seconds=150), team.log()
     assert goods_once(references)
     assert sweep_to_the_end() == 0
 
@@ -126,7 +126,7 @@ def test_a_child_that_dies_in_the_handler_is_made_good(
     team = crew()
     team.start()
     died = Fulfilment.objects.filter(state=State.DELIVERING, attempts=1)
-    assert wait_until(lambda: died.count() == 4, seconds=60), team.log()
+    assert wait_until(lambda: died.count() == 4, seconds=150), team.log()
     team.kill()
     assert not Good.objects.exists()
     assert sweep_to_the_end() == 4
@@ -141,7 +141,7 @@ def test_killed_workers_and_an_emptied_broker_cost_nothing_but_time(
     references = pay_many(16, engine="celery", **slow)
     team = crew()
     team.start(2)
-    assert wait_until(lambda: delivered() >= 4, seconds=60), team.log()
+    assert wait_until(lambda: delivered() >= 4, seconds=150), team.log()
     assert team.kill() == 2, team.log()
     lost = queue.empty()
     assert lost > 0, "the control: messages were there to be lost"
@@ -149,7 +149,7 @@ def test_killed_workers_and_an_emptied_broker_cost_nothing_but_time(
     assert left > 0
     references += pay_many(6, engine="celery", **slow)
     team.start(2)
-    assert wait_until(lambda: delivered() >= 22 - left, seconds=60), team.log()
+    assert wait_until(lambda: delivered() >= 22 - left, seconds=150), team.log()
     assert delivered() < 22, "what the broker lost no worker can know of"
     team.kill()
     assert sweep_to_the_end() > 0

@@ -19,7 +19,11 @@ from tests.conftest import let_time_pass
 from tests.goods.models import Good
 from tests.queues.workers import ROOT, Crew
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.queue("tasks")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.queue("tasks"),
+    pytest.mark.timeout(600),
+]
 
 WORKER = ["django", "db_worker", "--interval", "0.05", "--no-startup-delay"]
 
@@ -61,11 +65,11 @@ def test_killed_workers_leave_tasks_behind_and_the_sweep_delivers_them_once(
     pay_many: Callable[..., Any], child_environment: Callable[[], dict[str, str]]
 ) -> None:
     """The engine never comes back to what a dead worker had taken."""
-    references = pay_many(4, engine="tasks", HANDLER="tests.goods.handlers.die_first", LEASE=1)
+    references = pay_many(4, engine="tasks", HANDLER="tests.goods.handlers.die_first", LEASE=30)
     with Crew(WORKER, child_environment()) as crew:
         for _number in references:
             crew.start()
-            crew.wait_for_death(seconds=60)
+            crew.wait_for_death(seconds=150)
     assert delivered() == 0
     assert [text.upper() for text in statuses()] == ["RUNNING"] * len(references)
     let_time_pass(60)

@@ -1,7 +1,6 @@
 """Processes that call the outside world are killed; the call is made again, with the same key."""
 
 import signal
-import time
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from payments_pages.choices import FulfilmentState, Outcome
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
+from tests.conftest import let_time_pass
 from tests.goods.models import Good
 from tests.races.conftest import Team, Worker
 
@@ -22,13 +22,13 @@ UPDATE = "UPDATE {}"
 def test_killed_between_the_call_and_its_record_it_is_called_again(
     worker: Worker, tea_box: PaymentPage, sandbox: Sandbox, configure: Any
 ) -> None:
-    configure(HANDLER="tests.goods.external.die_first", HANDLER_ATOMIC=False, LEASE=1)
+    configure(HANDLER="tests.goods.external.die_first", HANDLER_ATOMIC=False, LEASE=30)
     reference = sandbox.pay("tea-box")
     answer = worker.run(reference=reference, token=str(tea_box.token))
     assert answer["killed"] == signal.SIGKILL
     assert Good.objects.count() == 1, "the call was made"
     assert sweep_due().taken == 0, "the lease still holds"
-    time.sleep(1.2)
+    let_time_pass(60)
     assert sweep_due().outcomes == {Outcome.DELIVERED: 1}
     assert list(Good.objects.order_by("pk").values_list("attempt", flat=True)) == [1, 2]
     assert Good.objects.values("key").distinct().count() == 1
@@ -38,12 +38,12 @@ def test_killed_between_the_call_and_its_record_it_is_called_again(
 def test_killed_before_the_call_it_is_called_once(
     worker: Worker, tea_box: PaymentPage, sandbox: Sandbox, configure: Any
 ) -> None:
-    configure(HANDLER="tests.goods.external.call_and_write", HANDLER_ATOMIC=False, LEASE=1)
+    configure(HANDLER="tests.goods.external.call_and_write", HANDLER_ATOMIC=False, LEASE=30)
     reference = sandbox.pay("tea-box")
     table = connection.ops.quote_name(Fulfilment._meta.db_table)
     answer = worker.run(reference=reference, token=str(tea_box.token), die_on=UPDATE.format(table))
     assert answer["killed"] == signal.SIGKILL
-    time.sleep(1.2)
+    let_time_pass(60)
     assert sweep_due().outcomes == {Outcome.DELIVERED: 1}
     assert Good.objects.get().attempt == 2
 
