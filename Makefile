@@ -29,8 +29,8 @@ demo: $(VENV)/.example$(KIND) ## run the shop and a sandbox here; ARGS=--once bu
 	exec "$(VENV)/bin/python" manage.py demo $(ARGS)
 
 .PHONY: test
-test: $(VENV)/.test$(KIND) ## run the tests, on SQLite or on DATABASE_URL; ARGS goes to pytest
-	exec "$(VENV)/bin/python" -m pytest $(ARGS)
+test: $(VENV)/.test$(KIND) ## run the tests, four at a time, on SQLite or on DATABASE_URL; ARGS goes to pytest
+	exec "$(VENV)/bin/python" -m pytest -n 4 --dist loadgroup $(ARGS)
 
 .PHONY: torture
 torture: $(VENV)/.test$(KIND) ## kill, stop and lie while payments are made; ARGS="--database postgresql --seconds 600"

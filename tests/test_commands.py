@@ -93,7 +93,9 @@ def test_confirm_prints_a_line_each_and_tells_cron(
     paid, failed = sandbox.pay("tea-box"), sandbox.pay("tea-box", status="failed")
     assert run("payments_pages_confirm", paid) == "1 of 1 delivered: 1 delivered.\n"
     out = io.StringIO()
-    with pytest.raises(CommandError, match="1 of 3 delivered: 1 already_delivered, 1 invalid, 1 not_paid"):
+    with pytest.raises(
+        CommandError, match="1 of 3 delivered: 1 already_delivered, 1 invalid, 1 not_paid"
+    ):
         call_command("payments_pages_confirm", paid, failed, "../page/18", stdout=out)
     assert f"{failed}: not_paid" in out.getvalue()
     assert "../page/18: invalid" in out.getvalue()

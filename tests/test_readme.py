@@ -171,7 +171,9 @@ def test_the_blocks_in_the_readme_are_those_of_the_template() -> None:
     blocks = re.findall(r"{% block (\w+) %}", base)
     text = README.split("fill its blocks", 1)[1].split(". Or send", 1)[0]
     assert re.findall(r"`(\w+)`", text) == blocks
-    pages = re.findall(r"`(\w+\.html)`", README.split("To change a page", 1)[1].split("all of", 1)[0])
+    pages = re.findall(
+        r"`(\w+\.html)`", README.split("To change a page", 1)[1].split("all of", 1)[0]
+    )
     assert all((ROOT / "payments_pages/templates/payments_pages" / page).exists() for page in pages)
     assert len(pages) == 6
 
