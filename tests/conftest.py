@@ -50,9 +50,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _keep_together(items: list[pytest.Item]) -> None:
-    """Give what shares a broker or a browser to one process, when pytest-xdist runs several."""
+    """Give what shares a broker, or starts many processes, to one process of pytest-xdist's."""
     for item in items:
-        for group in ("queues", "browser", "races"):
+        for group in ("queues", "races"):
             if f"/tests/{group}/" in item.path.as_posix():
                 item.add_marker(pytest.mark.xdist_group(group))
 

@@ -1,6 +1,7 @@
 """Run it: `python -m torture --seconds 20 --database sqlite --handler atomic`."""
 
 import argparse
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -25,6 +26,8 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=15, help="new payments a second")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
+    # Whoever ends the run early, such as a time limit, must leave no server behind.
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(128 + signal.SIGTERM))
     with tempfile.TemporaryDirectory(prefix="torture-") as folder:
         # Servers that run as another user must get through to their own folder in it.
         Path(folder).chmod(0o711)

@@ -13,7 +13,7 @@ from torture.plan import PRICE
 
 __all__ = ["CONTROLS"]
 
-PREPARATION = 0.04
+PREPARATION = 0.15
 """Seconds that the value takes to make, before it is written; at most."""
 
 

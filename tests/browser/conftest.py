@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 from payments_pages.sandbox import Sandbox
 from tests.chromium import find_chromium
+
+# A busy machine is slow, not wrong.
+expect.set_options(timeout=20_000)
 
 ARGUMENTS = [
     "--no-sandbox",  # as root in a container there is no other way

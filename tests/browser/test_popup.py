@@ -122,7 +122,7 @@ def test_the_popup_is_a_dialog_that_fits_the_phone_and_gives_the_focus_back(
     assert box["y"] + box["height"] <= 780
     scrolls = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
     assert frame.locator("body").evaluate(f"() => {scrolls}") is False
-    assert buyer.page.evaluate("document.activeElement.tagName") == "IFRAME"
+    buyer.page.wait_for_function("document.activeElement.tagName === 'IFRAME'")
     buyer.page.keyboard.press("Escape")
     buyer.is_told("cancelled")
     expect(buyer.page.get_by_role("button", name=buyer.words["pay"], exact=True)).to_be_enabled()
