@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
 __all__ = ["ROOT", "Crew", "wait_until"]
 
@@ -27,7 +28,7 @@ def wait_until(true: Callable[[], bool], *, seconds: float) -> bool:
 class Crew:
     """Workers of one command; each in a session of its own, so that its children die with it.
 
-    "{number}" in the command becomes the worker's own number.
+    "{number}" in the command becomes the worker's own number and something unique.
     """
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
@@ -46,7 +47,9 @@ class Crew:
     def start(self, count: int = 1) -> None:
         for _one in range(count):
             self._started += 1
-            command = [part.replace("{number}", str(self._started)) for part in self._command]
+            # A name nobody has had: RabbitMQ keeps a killed worker's own queue for a moment.
+            name = f"{self._started}-{uuid4().hex[:8]}"
+            command = [part.replace("{number}", name) for part in self._command]
             self._processes.append(
                 subprocess.Popen(
                     command,
