@@ -10,18 +10,12 @@ from django.test import Client
 from django.urls import reverse
 
 from payments_pages.sandbox import Sandbox
+from tests import headings
 from tests.doors.behaviour import pay
 
 __all__ = ["HEADINGS", "Document", "come", "each_page", "show", "visit"]
 
-HEADINGS = {
-    "paid": "Payment received",
-    "checking": "Payment received – we are checking it",
-    "processing": "Your payment is still being processed",
-    "not_paid": "Payment not completed",
-    "unavailable": "We cannot confirm your payment right now",
-    "unknown": "We could not find this payment",
-}
+HEADINGS = headings.HEADINGS["en"]
 
 each_page = pytest.mark.parametrize("page", sorted(HEADINGS))
 

@@ -21,29 +21,12 @@ from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from tests.conftest import mirror_another
+from tests.headings import HEADINGS
 
 # Django's own, in the admin's sidebar; its Hebrew catalogue lacks it.
 NOT_OURS = "Model name"
 LOCALES = Path(payments_pages.__file__).parent / "locale"
 LANGUAGES = ("ar", "he")
-HEADINGS = {
-    "ar": {
-        "paid": "تم استلام دفعتك",
-        "checking": "تم استلام دفعتك – نقوم بمراجعتها",
-        "processing": "دفعتك قيد المعالجة",
-        "not_paid": "لم تكتمل عملية الدفع",
-        "unavailable": "لا يمكننا تأكيد دفعتك الآن",
-        "unknown": "لم نجد هذه الدفعة",
-    },
-    "he": {
-        "paid": "התשלום התקבל",
-        "checking": "התשלום התקבל – אנחנו בודקים אותו",
-        "processing": "התשלום עדיין בעיבוד",
-        "not_paid": "התשלום לא הושלם",
-        "unavailable": "לא ניתן לאשר את התשלום כרגע",
-        "unknown": "לא מצאנו את התשלום",
-    },
-}
 BANNERS = {"ar": "دفعة تجريبية – لم يتم تحويل أي مبلغ", "he": "תשלום ניסיון – לא הועבר כסף"}
 PAYMENTS = {
     "paid": {},

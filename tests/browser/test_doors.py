@@ -12,6 +12,7 @@ from payments_pages.models import PaymentPage
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
 from tests.conftest import let_time_pass, mirror_page
+from tests.headings import HEADINGS
 
 pytestmark = [
     pytest.mark.browser,
@@ -19,32 +20,6 @@ pytestmark = [
     pytest.mark.timeout(240),
 ]
 
-HEADINGS = {
-    "ar": {
-        "paid": "تم استلام دفعتك",
-        "checking": "تم استلام دفعتك – نقوم بمراجعتها",
-        "processing": "دفعتك قيد المعالجة",
-        "not_paid": "لم تكتمل عملية الدفع",
-        "unavailable": "لا يمكننا تأكيد دفعتك الآن",
-        "unknown": "لم نجد هذه الدفعة",
-    },
-    "he": {
-        "paid": "התשלום התקבל",
-        "checking": "התשלום התקבל – אנחנו בודקים אותו",
-        "processing": "התשלום עדיין בעיבוד",
-        "not_paid": "התשלום לא הושלם",
-        "unavailable": "לא ניתן לאשר את התשלום כרגע",
-        "unknown": "לא מצאנו את התשלום",
-    },
-    "en": {
-        "paid": "Payment received",
-        "checking": "Payment received – we are checking it",
-        "processing": "Your payment is still being processed",
-        "not_paid": "Payment not completed",
-        "unavailable": "We cannot confirm your payment right now",
-        "unknown": "We could not find this payment",
-    },
-}
 FAULTS: dict[str, dict[str, Any]] = {
     "checking": {"kind": "patch", "data": {"amount": 1}},
     "processing": {"kind": "patch", "data": {"status": "ongoing"}},
