@@ -125,3 +125,5 @@ class EventKind(TextChoices):
     RETRIED = "retried", _("delivery asked for again")
     APPROVED = "approved", _("approved")
     REJECTED = "rejected", _("rejected")
+    ATTRIBUTED = "attributed", _("attributed by staff")
+    NOTED = "noted", _("note")

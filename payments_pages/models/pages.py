@@ -23,7 +23,8 @@ class PaymentPage(models.Model):
 
     The row is written *before* the page is asked for, with `remote_id` null: were the answer
     lost, its slug says what to look for (case C53), and its `token`, which is in the page's
-    `redirect_url`, is not lost with it.
+    `redirect_url`, is not lost with it. `drift` holds, by field, what staff had last set where
+    a sync found that the service had changed it; the fields themselves follow the service.
     """
 
     remote_id = models.BigIntegerField(
@@ -50,6 +51,7 @@ class PaymentPage(models.Model):
     updated_at = models.DateTimeField(_("updated at"), null=True, editable=False)
     synced_at = models.DateTimeField(_("last synced"), null=True, editable=False)
     missing_since = models.DateTimeField(_("missing since"), null=True, editable=False)
+    drift = models.JSONField(_("changed at the service"), default=dict, editable=False)
 
     objects = PaymentPageQuerySet.as_manager()
 

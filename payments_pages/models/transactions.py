@@ -72,11 +72,20 @@ class Transaction(models.Model):
         verbose_name_plural = _("transactions")
         indexes = [
             models.Index(fields=["-paid_at"], name="pp_transaction_paid"),
-            models.Index(fields=["status", "-paid_at"], name="pp_transaction_status"),
+            models.Index(
+                fields=["status", "-paid_at", "currency", "amount"], name="pp_transaction_totals"
+            ),
+            models.Index(fields=["page", "-paid_at"], name="pp_transaction_page"),
             models.Index(fields=["reference"], name="pp_transaction_reference"),
             models.Index(fields=["customer_email"], name="pp_transaction_email"),
         ]
-        permissions = [("verify_transaction", _("Can ask the service about a reference"))]
+        permissions = [
+            ("verify_transaction", _("Can ask the service about a reference")),
+            ("attribute_transaction", _("Can say which page a transaction pays for")),
+            ("note_transaction", _("Can write notes about a transaction")),
+            ("export_transaction", _("Can export transactions")),
+            ("view_customer_details", _("Can see customers' details")),
+        ]
 
     def __str__(self) -> str:
         return self.reference
