@@ -3,6 +3,7 @@
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import quote, urlencode, urlsplit
 
 from payments_pages.exceptions import ConfigurationError, InvalidReference
@@ -32,6 +33,7 @@ def build_target(
     return Target(path, f"{url}?{urlencode(query)}" if query else url)
 
 
+@lru_cache(maxsize=64)
 def checked_base_url(base_url: str) -> str:
     """Give `base_url` without its last slash; raise `ConfigurationError` if it cannot serve.
 

@@ -16,8 +16,9 @@ from payments_pages.choices import Attributed
 from payments_pages.conf import conf
 from payments_pages.databases import text_key
 from payments_pages.exceptions import InvalidReference
-from payments_pages.models import ExpectedPayment, PaymentPage
+from payments_pages.models import ExpectedPayment, PaymentPage, primary_alias
 from payments_pages.policy import Expectation
+from payments_pages.prepared import EXPECTED_BY_KEY, PAGE_BY_TOKEN
 from payments_pages.references import check_reference, reference_key
 
 __all__ = ["STEPS", "Attribution", "Evidence", "attribute", "expectation_of"]
@@ -79,7 +80,7 @@ def by_callback(evidence: Evidence) -> Attribution | None:
     """Find the page whose own callback the payer came back by."""
     if evidence.page_claim is None:
         return None
-    page = PaymentPage.objects.primary().filter(token=evidence.page_claim).first()
+    page = PAGE_BY_TOKEN.first(primary_alias(PaymentPage), token=evidence.page_claim)
     return Attribution(by=Attributed.CALLBACK, page=page) if page else None
 
 
@@ -148,8 +149,7 @@ def _expected(reference: object, key: str = "") -> ExpectedPayment | None:
             key = reference_key(check_reference(reference))
         except InvalidReference:
             return None
-    rows = ExpectedPayment.objects.primary().filter(reference_key=key).select_related("page")
-    expected = rows.first()
+    expected = EXPECTED_BY_KEY.first(primary_alias(ExpectedPayment), key=key)
     return expected if expected is not None and expected.reference == reference else None
 
 

@@ -6,18 +6,17 @@ finds it before that.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
 
 from payments_pages.choices import Mode
 from payments_pages.exceptions import ConfigurationError
+from payments_pages.keys import SecretKey, SecretKeys, read_key, read_secrets
 from payments_pages.money import EXPONENTS
 
 __all__ = ["DELIVERIES", "KEYS", "Configuration", "conf"]
-
-SecretKey = str | Callable[[], str]
 
 DELIVERIES = ("inline", "queued")
 
@@ -92,7 +91,10 @@ class Configuration:
 
     @property
     def mode(self) -> str:
-        """Return `"test"` or `"live"`: as set, or by the key's prefix."""
+        """Return `"test"` or `"live"`: as set, or by the key's prefix.
+
+        Raise `UnusableKey` when only the key could tell, and it cannot be read.
+        """
         mode = self.get("MODE")
         if mode is None:
             mode = _mode_by_prefix(self.secret_key)
@@ -220,13 +222,12 @@ class Configuration:
 
     @property
     def webhook_secrets(self) -> tuple[str, ...]:
-        """Return the secrets a webhook may be signed with: as set, or the secret key itself."""
-        secrets: Sequence[str] | str | None = self.get("WEBHOOK_SECRETS")
-        if secrets is None:
-            key = self.secret_key
-            secrets = (key() if callable(key) else key).strip()
-        found = (secrets,) if isinstance(secrets, str) else secrets
-        return tuple(filter(None, (secret.strip() for secret in found)))
+        """Return the secrets a webhook may be signed with: as set, or the secret key itself.
+
+        One text, several, or a callable that gives them. Raise `UnusableKey` if it does not.
+        """
+        secrets: SecretKeys | None = self.get("WEBHOOK_SECRETS")
+        return read_secrets(self.secret_key if secrets is None else secrets)
 
     @property
     def webhook_header(self) -> str:
@@ -253,7 +254,7 @@ class Configuration:
 
 def _mode_by_prefix(key: SecretKey) -> str | None:
     """Read the mode off a key, in a frame of its own: error pages show every frame's variables."""
-    text = (key() if callable(key) else key).strip()
+    text = read_key(key)
     return next((str(mode) for mode in Mode if text.startswith(f"sk_{mode}_")), None)
 
 

@@ -12,15 +12,16 @@ from payments_pages.admission import RETRY_AFTER, Admission, admit, put_off
 from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
 from payments_pages.conf import conf
 from payments_pages.connection import get_client
-from payments_pages.databases import is_transient, refuse_open_transaction
+from payments_pages.databases import is_transient, refuse_open_transaction, tried_again
 from payments_pages.delivery import deliver, deliver_here
 from payments_pages.exceptions import (
     AuthenticationFailed,
     InvalidReference,
     NotFound,
     ServiceError,
+    UnusableKey,
 )
-from payments_pages.mirror import find_transaction
+from payments_pages.mirror import find_settled, find_transaction
 from payments_pages.models import Fulfilment, Transaction, Verification, primary_alias
 from payments_pages.nudging import hand_on
 from payments_pages.outcomes import Confirmation, describe, outcome_without_fulfilment
@@ -63,29 +64,33 @@ def confirm_payment(
     unreachable service or a locked database is the outcome `UNAVAILABLE`, and the sweep goes on.
     """
     refuse_open_transaction("confirm_payment() was called")
-    run = _Run(
-        reference=check_reference(reference),
-        key=reference_key(reference),
-        door=door,
-        page_token=page_token,
-        refresh=refresh,
-        vouched=vouched,
-        here=deliver_now or conf.delivery == "inline",
-        address=address,
-        actor=actor,
-    )
+    check_reference(reference)
     try:
+        run = _Run(
+            reference=reference,
+            key=reference_key(reference),
+            door=door,
+            page_token=page_token,
+            refresh=refresh,
+            vouched=vouched,
+            here=deliver_now or conf.delivery == "inline",
+            address=address,
+            actor=actor,
+        )
         return _confirm(run)
+    except UnusableKey as error:
+        # Without MODE only the key tells it, and so under which key of ours the row would be.
+        logger.critical(
+            "confirmation.no_mode: %s: %s", reference, error, extra=_facts(reference, door, error)
+        )
     except (DatabaseError, InterfaceError) as error:
         if not is_transient(error):
             raise
         # Unknown, not failed: whatever was committed is found by the next caller or the sweep.
         logger.warning(
-            "confirmation.database_busy: %s",
-            reference,
-            extra={"reference": reference, "error": type(error).__name__, "door": str(door)},
+            "confirmation.database_busy: %s", reference, extra=_facts(reference, door, error)
         )
-        return Confirmation(outcome=Outcome.UNAVAILABLE, reference=reference, retry_after=COME_BACK)
+    return Confirmation(outcome=Outcome.UNAVAILABLE, reference=reference, retry_after=COME_BACK)
 
 
 def confirm_payment_on_commit(reference: str, *, door: Door = Door.CONFIRM) -> None:
@@ -105,6 +110,10 @@ def confirm_payment_on_commit(reference: str, *, door: Door = Door.CONFIRM) -> N
     db_transaction.on_commit(
         confirm_committed_payment, using=primary_alias(Fulfilment), robust=True
     )
+
+
+def _facts(reference: str, door: Door, error: Exception) -> dict[str, str]:
+    return {"reference": reference, "error": type(error).__name__, "door": str(door)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +136,11 @@ def _confirm(run: _Run) -> Confirmation:
     if row is None:
         return _first(run)
     _compare(row, run.reference)
+    if row.state == VerificationState.SETTLED and not run.refresh:
+        final = find_settled(run.key)
+        # Nothing that a payer claims can change it any more: one small query more, and no write.
+        if final is not None and _state(final) in FINAL:
+            return describe(final)
     transaction = find_transaction(run.key)
     if run.page_token is not None:
         verification.claim_page(row, run.page_token)
@@ -180,9 +194,12 @@ def _settled(run: _Run, row: Verification, transaction: Transaction | None) -> b
     """Say whether the database can answer by itself: what is settled makes no call."""
     if run.refresh:
         return False
-    fulfilment = getattr(transaction, "fulfilment", None)
-    final = fulfilment is not None and fulfilment.state in FINAL
-    return final or row.state == VerificationState.SETTLED
+    return row.state == VerificationState.SETTLED or _state(transaction) in FINAL
+
+
+def _state(transaction: Transaction | None) -> str | None:
+    fulfilment: Fulfilment | None = getattr(transaction, "fulfilment", None)
+    return fulfilment.state if fulfilment is not None else None
 
 
 def _ask(
@@ -199,16 +216,21 @@ def _ask(
         admission.close(error)
         return _unanswered(run, row, held, error, existing)
     admission.close()
-    recorded = recording.record(
-        held,
-        resource,
-        key=run.key,
-        existing=existing,
-        page_claim=row.page_claim,
-        door=run.door,
-        actor=run.actor,
-        claim=run.here,
-    )
+
+    def record(number: int) -> recording.Recorded | None:
+        return recording.record(
+            held,
+            resource,
+            key=run.key,
+            # What a try that was rolled back has changed of the object is not so.
+            existing=find_transaction(run.key) if number else existing,
+            page_claim=row.page_claim,
+            door=run.door,
+            actor=run.actor,
+            claim=run.here,
+        )
+
+    recorded = tried_again(record, using=primary_alias(Fulfilment))
     if recorded is None or not recorded.claimed or recorded.fulfilment is None:
         return _answer(run, row, find_transaction(run.key))
     return _delivered(run, recorded.fulfilment, deliver(recorded.fulfilment, door=run.door))
@@ -223,7 +245,8 @@ def _unanswered(
 ) -> Confirmation:
     """Note that no usable answer came; what is known already is still the answer."""
     verification.fail(held, error, known=existing is not None)
-    level = logging.CRITICAL if isinstance(error, AuthenticationFailed) else logging.WARNING
+    ours = isinstance(error, AuthenticationFailed | UnusableKey)
+    level = logging.CRITICAL if ours else logging.WARNING
     logger.log(
         level,
         "confirmation.unanswered: %s: %s",

@@ -2,7 +2,9 @@
 
 import datetime as dt
 import hashlib
+import random
 import sqlite3
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -20,10 +22,16 @@ __all__ = [
     "is_transient",
     "outside_transactions",
     "refuse_open_transaction",
+    "renew_connections",
     "text_key",
+    "tried_again",
 ]
 
 View = TypeVar("View", bound=Callable[..., Any])
+Result = TypeVar("Result")
+
+_PAUSES = (0.03, 0.1, 0.3)
+"""Seconds, half as much or half again, before something is tried again."""
 
 # Deadlock, lock wait, snapshot isolation, a statement's time, and the connection's own ends
 # (MariaDB, MySQL).
@@ -88,6 +96,26 @@ def is_transient(error: BaseException) -> bool:
     return isinstance(error, OperationalError)
 
 
+def tried_again(action: Callable[[int], Result], *, using: str, within: float = 2.0) -> Result:
+    """Do it, and at most three times more when it ends in a passing error; the last one is raised.
+
+    `action` gets the number of the try, from 0. It must be a transaction of its own whose first
+    statement is its fence: after a lost answer to a commit the second try finds itself too late.
+    An error that took more than `within` seconds to come, such as the end of a long wait for a
+    lock, is raised at once: a web thread must not wait for that again and again.
+    """
+    started = time.monotonic()
+    for number, pause in enumerate(_PAUSES):
+        try:
+            return action(number)
+        except (DatabaseError, InterfaceError) as error:
+            if not is_transient(error) or time.monotonic() - started > within:
+                raise
+            time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - keeps rivals apart
+            connections[using].close_if_unusable_or_obsolete()
+    return action(len(_PAUSES))
+
+
 def outside_transactions(view: View) -> View:
     """Exempt a view from `ATOMIC_REQUESTS` on every database.
 
@@ -97,6 +125,17 @@ def outside_transactions(view: View) -> View:
     for alias in connections:
         view = non_atomic_requests(using=alias)(view)
     return view
+
+
+def renew_connections() -> None:
+    """Close what is stale or broken, as Django does between requests, for work without requests.
+
+    Django's own `close_old_connections` also closes a connection with an open transaction: in a
+    `TestCase` of a merchant's, which is one long transaction, nothing would work after a sweep.
+    """
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            connection.close_if_unusable_or_obsolete()
 
 
 def refuse_open_transaction(doing: str) -> None:

@@ -12,8 +12,8 @@ Two kinds of handler, by `HANDLER_ATOMIC`:
 """
 
 import logging
+import math
 import random
-import time
 import traceback
 
 from django.db import DatabaseError, InterfaceError, connections
@@ -21,7 +21,7 @@ from django.db import transaction as db_transaction
 
 from payments_pages.choices import Door, EventKind, FulfilmentState, Outcome, Reason
 from payments_pages.conf import conf
-from payments_pages.databases import UtcNow, from_now, is_transient
+from payments_pages.databases import from_now, tried_again
 from payments_pages.exceptions import DeliveryError, PermanentFulfilmentError
 from payments_pages.fulfilment import (
     await_delivery,
@@ -32,7 +32,9 @@ from payments_pages.fulfilment import (
     renew_lease,
 )
 from payments_pages.handlers import Handler, load_handler
+from payments_pages.keys import read_key_or_blank
 from payments_pages.models import Event, Fulfilment, primary_alias
+from payments_pages.prepared import COMPLETE_FULFILMENT, INSERT_EVENT
 from payments_pages.redaction import redact
 from payments_pages.signals import fulfilment_delivered, fulfilment_failed, fulfilment_held
 
@@ -41,8 +43,8 @@ __all__ = ["deliver", "deliver_here"]
 logger = logging.getLogger("payments_pages.fulfilment")
 
 LONGEST_BACKOFF = 3600.0
-COMPLETION_PAUSES = (0.1, 0.5)
-"""Seconds between the tries to write down that an external handler is done."""
+COMPLETE_WITHIN = 2.0
+"""Seconds after which a delivery that the database undid is left to the sweep, not tried again."""
 
 
 def deliver_here(fulfilment: Fulfilment, *, due: bool, door: Door) -> Outcome:
@@ -92,8 +94,11 @@ def deliver(fulfilment: Fulfilment, *, door: Door) -> Outcome:
 
 
 def _give_inside(fulfilment: Fulfilment, handler: Handler, door: Door) -> bool:
-    """Complete and run the handler in one transaction. False: fenced off, the handler did not run."""
-    return _complete(fulfilment, handler, door)
+    """Complete and run the handler in one transaction. False: fenced off, the handler did not run.
+
+    What a deadlock or a serialization failure has rolled back is tried again at once.
+    """
+    return _completed(fulfilment, handler, door)
 
 
 def _give_outside(fulfilment: Fulfilment, handler: Handler, door: Door) -> bool:
@@ -105,18 +110,20 @@ def _give_outside(fulfilment: Fulfilment, handler: Handler, door: Door) -> bool:
     if not renew_lease(fulfilment):
         return False
     handler(fulfilment)
-    using = primary_alias(Fulfilment)
-    for pause in COMPLETION_PAUSES:
-        try:
-            return _complete(fulfilment, _nothing_more, door) or _was_completed(fulfilment)
-        except (DatabaseError, InterfaceError) as error:
-            if not is_transient(error):
-                raise
-            # The work is done; only its record is missing. Each try spares a second call.
-            fulfilment.state = FulfilmentState.DELIVERING
-            time.sleep(pause)
-            connections[using].close_if_unusable_or_obsolete()
-    return _complete(fulfilment, _nothing_more, door) or _was_completed(fulfilment)
+    # The work is done; only its record is missing. Each try spares a second call.
+    return _completed(fulfilment, _nothing_more, door, within=math.inf)
+
+
+def _completed(
+    fulfilment: Fulfilment, work: Handler, door: Door, *, within: float = COMPLETE_WITHIN
+) -> bool:
+    """Complete, again after a passing error; a commit whose answer was lost counts."""
+
+    def once(number: int) -> bool:
+        fulfilment.state = FulfilmentState.DELIVERING
+        return _complete(fulfilment, work, door) or (number > 0 and _was_completed(fulfilment))
+
+    return tried_again(once, using=primary_alias(Fulfilment), within=within)
 
 
 def _nothing_more(fulfilment: Fulfilment) -> None:
@@ -126,12 +133,9 @@ def _nothing_more(fulfilment: Fulfilment) -> None:
 def _complete(fulfilment: Fulfilment, work: Handler, door: Door) -> bool:
     """Set `delivered` under the claim and do the rest of the work; both commit or neither does."""
     with db_transaction.atomic(using=primary_alias(Fulfilment), durable=True):
-        mine = claimed(fulfilment).update(
-            state=FulfilmentState.DELIVERED,
-            reason=Reason.NONE,
-            delivered_at=UtcNow(),
-            next_at=None,
-            last_error="",
+        # `claimed(fulfilment)` by name: the fence is the first statement of its transaction.
+        mine = COMPLETE_FULFILMENT.run(
+            primary_alias(Fulfilment), pk=fulfilment.pk, attempt=fulfilment.attempts
         )
         if not mine:
             return False
@@ -234,16 +238,14 @@ def _verdict_on(error: Exception, attempts: int) -> Reason:
 
 
 def _clean(fulfilment: Fulfilment, text: str, limit: int = 500) -> str:
-    key = conf.secret_key
     return redact(
         text,
-        (key() if callable(key) else key).strip(),
+        read_key_or_blank(conf.secret_key),
         fulfilment.transaction.customer_email,
         limit=limit,
     )
 
 
 def _event(fulfilment: Fulfilment, kind: EventKind, door: Door, detail: str) -> None:
-    Event.objects.using(primary_alias(Event)).create(
-        reference_key=fulfilment.reference_key, kind=kind, door=door, detail=detail
-    )
+    event = Event(reference_key=fulfilment.reference_key, kind=kind, door=door, detail=detail)
+    INSERT_EVENT.run(primary_alias(Event), event)

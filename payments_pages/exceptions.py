@@ -13,6 +13,7 @@
         ├── ServiceUnavailable         no answer, or the service says it is unwell
         │   ├── DeadlineExceeded       the call's whole time is used up
         │   ├── NotAsked               no call was made: too many wait, or the service keeps failing
+        │   │   └── UnusableKey        our key could not be read; a ConfigurationError, too
         │   └── RateLimited            429
         ├── InvalidResponse            an answer came, and is not one we can believe
         ├── AuthenticationFailed       401 or 403: our key, never the payer's fault
@@ -47,6 +48,7 @@ __all__ = [
     "RequestRefused",
     "ServiceError",
     "ServiceUnavailable",
+    "UnusableKey",
 ]
 
 
@@ -149,6 +151,15 @@ class NotAsked(ServiceUnavailable):
     """Report that we made no call, to spare the service and our own threads.
 
     It says nothing about the payment, and nothing was done at the service.
+    """
+
+
+class UnusableKey(ConfigurationError, NotAsked):
+    """Report that the secret key could not be read, or that no header can carry it.
+
+    The merchant's own trouble, as a refused key is: the payer is told to come again, an alarm is
+    logged. A vault may be back in a minute, so trying again can help. Quotes neither the key nor
+    what its callable raised.
     """
 
 

@@ -28,6 +28,7 @@ FOREIGN: Final = (
 
 _TLS: Final = (requests_errors.SSLError, urllib3.exceptions.SSLError, ssl.SSLError)
 _TIMEOUTS: Final = (TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError)
+_UNCONNECTED: Final = (requests.ConnectTimeout, urllib3.exceptions.ConnectTimeoutError)
 _CUT: Final = (
     RemoteDisconnected,
     IncompleteRead,
@@ -90,10 +91,14 @@ def is_broken(error: BaseException) -> bool:
 def is_worth_repeating(error: BaseException) -> bool:
     """Tell whether a call that failed so may work a moment later: refused, reset, cut off.
 
-    Not after a timeout, nor for a certificate, nor for what cannot be sent or is not HTTP.
+    Also when no connection came about in time: the service has had nothing to do for it, and
+    another connection may be led to a node that lives. Not after silence on a connection that
+    stands, for there the service may still be at work on the first call; nor for a certificate,
+    nor for what cannot be sent or is not HTTP (our decision).
     """
     causes = tuple(_causes(error))
-    if _is_late(causes) or any(isinstance(cause, _TLS) for cause in causes):
+    slow = _is_late(causes) and not any(isinstance(cause, _UNCONNECTED) for cause in causes)
+    if slow or any(isinstance(cause, _TLS) for cause in causes):
         return False
     return type(failure_from(error)) is ServiceUnavailable
 

@@ -3,6 +3,7 @@
 Every change is a compare-and-set on the attempt's number, the fence: it only rises.
 """
 
+import datetime as dt
 import time
 
 from django.db.models import F, Q
@@ -10,9 +11,10 @@ from django.db.models import F, Q
 from payments_pages.choices import FulfilmentState, Outcome, Reason, Verdict
 from payments_pages.conf import conf
 from payments_pages.databases import UtcNow, from_now, refuse_open_transaction
-from payments_pages.models import Fulfilment, Transaction
+from payments_pages.models import Fulfilment, Transaction, primary_alias
 from payments_pages.models.fulfilments import FulfilmentQuerySet
 from payments_pages.policy import POLICY_REASONS, Decision
+from payments_pages.prepared import INSERT_ACCEPTED_FULFILMENT
 
 __all__ = [
     "await_delivery",
@@ -67,11 +69,13 @@ def open_fulfilment(
         reason=decision.reason,
         overpaid=decision.overpaid,
     )
-    if decision.verdict is Verdict.ACCEPT:
-        fulfilment.state = FulfilmentState.DELIVERING if claim else FulfilmentState.PENDING
-        fulfilment.attempts = 1 if claim else 0
-        fulfilment.next_at = from_now(conf.lease if claim else 0)
-    fulfilment.save(force_insert=True)
+    if decision.verdict is not Verdict.ACCEPT:
+        fulfilment.save(force_insert=True)
+        return fulfilment
+    fulfilment.state = FulfilmentState.DELIVERING if claim else FulfilmentState.PENDING
+    fulfilment.attempts = 1 if claim else 0
+    lease = dt.timedelta(seconds=conf.lease if claim else 0)
+    INSERT_ACCEPTED_FULFILMENT.run(primary_alias(Fulfilment), fulfilment, lease=lease)
     return fulfilment
 
 

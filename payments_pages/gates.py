@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from payments_pages.breaker import Breaker
-from payments_pages.bulkhead import Bulkhead
+from payments_pages.bulkhead import PATIENCE, Bulkhead
 from payments_pages.exceptions import NotAsked
 
 __all__ = ["Gates"]
@@ -40,6 +40,12 @@ class Gates:
         # setdefault is one step for CPython: two threads that come first get the same one.
         return self._breakers.get(name) or self._breakers.setdefault(name, self._make())
 
+    def longest_pause(self) -> float:
+        """Return the seconds until this process asks a failing service again; 0: no breaker is open."""
+        process = os.getpid()
+        mine = [breaker for name, breaker in self._breakers.copy().items() if name[0] == process]
+        return max((breaker.opens_in() for breaker in mine), default=0.0)
+
     @contextmanager
     def opened(self, base_url: str, key_hash: bytes, *, max_calls: int) -> Iterator[Breaker]:
         """Hold one of `max_calls` places for one call; raise `NotAsked` when there is none or the breaker is open.
@@ -48,7 +54,7 @@ class Gates:
         """
         process = os.getpid()
         bulkhead = self._bulkheads.get(process) or self._bulkheads.setdefault(process, Bulkhead())
-        if not bulkhead.enter(max_calls):
+        if not bulkhead.enter(max_calls, patience=PATIENCE):
             raise NotAsked("not asked: too many calls wait for the service")
         try:
             breaker = self.breaker(base_url, key_hash)

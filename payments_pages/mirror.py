@@ -2,15 +2,27 @@
 
 from uuid import UUID
 
-from django.db.models import BooleanField, ExpressionWrapper, Q
 from django.utils import timezone
 
 from payments_pages.attribution import Attribution
-from payments_pages.databases import UtcNow
-from payments_pages.models import Transaction
+from payments_pages.models import Transaction, primary_alias
+from payments_pages.prepared import (
+    INSERT_TRANSACTION,
+    SETTLED_BY_KEY,
+    TRANSACTION_BY_KEY,
+    TRANSACTION_BY_TOKEN,
+)
 from payments_pages.resources import TransactionResource
 
-__all__ = ["attach", "find_by_token", "find_transaction", "may_follow", "merge_answer"]
+__all__ = [
+    "attach",
+    "find_by_token",
+    "find_settled",
+    "find_transaction",
+    "may_follow",
+    "merge_answer",
+    "write",
+]
 
 _COPIED = (
     "domain",
@@ -35,12 +47,7 @@ _COPIED = (
 
 def find_by_token(token: UUID) -> Transaction | None:
     """Return the transaction that a result page's token stands for."""
-    return (
-        Transaction.objects.primary()
-        .filter(token=token)
-        .select_related("fulfilment", "page")
-        .first()
-    )
+    return TRANSACTION_BY_TOKEN.first(primary_alias(Transaction), token=token)
 
 
 def find_transaction(key: str) -> Transaction | None:
@@ -48,17 +55,15 @@ def find_transaction(key: str) -> Transaction | None:
 
     `delivery_due` says, by the database's clock, whether its fulfilment's time has come.
     """
-    return (
-        Transaction.objects.primary()
-        .filter(reference_key=key)
-        .select_related("fulfilment", "page", "expected_payment")
-        .annotate(
-            delivery_due=ExpressionWrapper(
-                Q(fulfilment__next_at__lte=UtcNow()), output_field=BooleanField()
-            )
-        )
-        .first()
-    )
+    return TRANSACTION_BY_KEY.first(primary_alias(Transaction), key=key)
+
+
+def find_settled(key: str) -> Transaction | None:
+    """Return the mirrored transaction with its fulfilment's state, and no more of both.
+
+    All other fields are read at once when one of them is asked for.
+    """
+    return SETTLED_BY_KEY.first(primary_alias(Transaction), key=key)
 
 
 def merge_answer(
@@ -81,6 +86,14 @@ def merge_answer(
     _set_attribution(transaction, attribution)
     transaction.verified_at = timezone.now()
     return transaction
+
+
+def write(transaction: Transaction) -> None:
+    """Insert or update the mirror's row, in the transaction of the fence that was won."""
+    if transaction.pk is None:
+        INSERT_TRANSACTION.run(primary_alias(Transaction), transaction)
+    else:
+        transaction.save()
 
 
 def attach(transaction: Transaction, attribution: Attribution) -> None:

@@ -1,8 +1,5 @@
 """Create and change pages: the service first, the mirror follows its answer."""
 
-import re
-import secrets
-import string
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -16,31 +13,30 @@ from django.utils.translation import gettext as _
 from payments_pages.client import Client
 from payments_pages.conf import conf
 from payments_pages.connection import get_client
-from payments_pages.databases import refuse_open_transaction, text_key
+from payments_pages.databases import refuse_open_transaction
 from payments_pages.exceptions import InvalidResponse, NotFound, PageError, ServiceError
+from payments_pages.following import UPDATABLE, follow
 from payments_pages.models import PaymentPage
 from payments_pages.resources import PageResource
+from payments_pages.slugs import check_slug_text, make_slug, slug_key
 from payments_pages.storable import INT_MAX
 
 __all__ = [
-    "check_slug_text",
+    "callback_url",
     "create_page",
-    "follow",
-    "mirrored_fields",
+    "keep_theirs",
+    "look",
     "public_url",
     "resume_page",
+    "send_ours_back",
+    "sendable",
     "set_active",
     "slug_key",
     "update_page",
 ]
 
 MAX_NAME = 255
-# The interface gives no rule. Latin letters, digits, "-" and "_" are in every slug seen; one
-# made of digits alone could be taken for a page's number in the same place of the path.
-_SLUG = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9_-]{0,99}", re.ASCII)
-_RESERVED = frozenset({"check_slug_availability"})
 _TYPED = ("name", "amount", "description", "custom_fields", "metadata", "redirect_url")
-_ALPHABET = string.ascii_letters + string.digits
 
 
 def public_url(page: PaymentPage) -> str:
@@ -48,20 +44,15 @@ def public_url(page: PaymentPage) -> str:
     return f"{conf.pay_url}/{quote(page.slug, safe='')}"
 
 
-def slug_key(slug: str) -> str:
-    """Return the collation-proof unique key of a slug in this site's mode."""
-    return text_key(conf.mode, slug)
+def callback_url(page: PaymentPage, site_url: str = "") -> str:
+    """Return the address at this site to which the page's payers are to come back.
 
-
-def check_slug_text(slug: str) -> str:
-    """Return a slug that is safe in a path; raise `PageError` before any call (case C60)."""
-    slug = slug.strip()
-    if slug in _RESERVED or _SLUG.fullmatch(slug) is None:
-        message = _(
-            "Use up to 100 Latin letters, digits, hyphens and underscores, with at least one letter."
-        )
-        raise PageError(message, field="slug")
-    return slug
+    `site_url` is used when `SITE_URL` is not set. Raise `PageError` if neither is known.
+    """
+    origin = conf.site_url or site_url.rstrip("/")
+    if not origin:
+        raise PageError(_("Set SITE_URL, so that payers can come back to this site."))
+    return origin + reverse("payments_pages:page-callback", args=[page.token])
 
 
 def create_page(
@@ -85,7 +76,7 @@ def create_page(
     refuse_open_transaction("create_page() was called")
     name = _check_name(name)
     _check_amount(amount)
-    slug = check_slug_text(slug) if slug.strip() else _make_slug()
+    slug = check_slug_text(slug) if slug.strip() else make_slug()
     client = get_client()
     page = PaymentPage.objects.primary().filter(slug_key=slug_key(slug)).first()
     if page is not None and page.remote_id is not None:
@@ -99,7 +90,7 @@ def create_page(
     page = page or PaymentPage(slug=slug, slug_key=slug_key(slug))
     page.name, page.amount, page.description = name, amount, description
     page.custom_fields, page.metadata = list(custom_fields), dict(metadata or {})
-    page.redirect_url = _callback_url(page, site_url)
+    page.redirect_url = callback_url(page, site_url)
     save(page)
     return follow(page, _post(client, page))
 
@@ -116,6 +107,25 @@ def resume_page(page: PaymentPage) -> PaymentPage | None:
     return follow(page, resource)
 
 
+def look(page: PaymentPage) -> PaymentPage:
+    """Ask the service how the page is now, and let the mirror follow.
+
+    Raise `PageError` if the service does not have it (it is then marked as missing), or was
+    never heard to have made it.
+    """
+    refuse_open_transaction("look() was called")
+    number = _number(page)
+    try:
+        resource = get_client().fetch_page(number)
+    except NotFound as error:
+        page.missing_since = page.missing_since or timezone.now()
+        page.save(update_fields=["missing_since"])
+        raise PageError(_("The service does not have this page any more.")) from error
+    if resource.id != number:
+        raise InvalidResponse("The service answered with another page than the one asked for.")
+    return follow(page, resource)
+
+
 def update_page(
     page: PaymentPage,
     *,
@@ -126,63 +136,63 @@ def update_page(
 ) -> PaymentPage:
     """Change a page at the service, then the mirror. None leaves a field as it is.
 
-    `name` is always sent, for the interface requires it; of the others only what is given
-    (case C55). The service has no way to take a fixed amount off a page. When the answer does
-    not show what was sent, the page is fetched, and the mirror shows what is there.
+    `name` is always sent, for the interface requires it, as the mirror has it: `look` first
+    where that may be old. Of the others only what is given is sent (case C55). The service has
+    no way to take a fixed amount off a page. When the answer does not show what was sent, the
+    page is fetched, and the mirror shows what is there.
     """
     refuse_open_transaction("update_page() was called")
-    if page.remote_id is None:
-        raise PageError(_("This page is not confirmed by the service yet. Sync it first."))
+    number = _number(page)
     client = get_client()
+    given = {"name": name, "amount": amount, "description": description, "active": active}
+    given = {key: value for key, value in given.items() if value is not None}
     name = _check_name(page.name if name is None else name)
     _check_amount(amount)
     resource = client.update_page(
-        page.remote_id, name=name, amount=amount, description=description, active=active
+        number, name=name, amount=amount, description=description, active=active
     )
-    sent = {"name": name, "amount": amount, "description": description, "active": active}
-    wanted = {key: value for key, value in sent.items() if value is not None}
-    if resource.id != page.remote_id or not _shows(resource, wanted):
-        resource = client.fetch_page(page.remote_id)
-    follow(page, resource)
+    wanted = {**given, "name": name}
+    if resource.id != number or not _shows(resource, wanted):
+        resource = client.fetch_page(number)
+    follow(page, resource, ours=given)
     if not _shows(resource, wanted):
         raise PageError(_("The service did not take the change. The page is shown as it is there."))
     return page
 
 
 def set_active(page: PaymentPage, *, active: bool) -> PaymentPage:
-    """Switch a page's public address on or off."""
-    return update_page(page, active=active)
+    """Switch a page's public address on or off.
 
-
-def follow(page: PaymentPage, resource: PageResource) -> PaymentPage:
-    """Make the mirror show what the service answered, and save it.
-
-    Fields that an answer leaves out keep their value: a create's answer echoes neither the
-    amount nor the redirect address (interface: Payment page).
+    Looks first: the name must be sent along, and an old one would undo what was changed there.
     """
-    for name, value in mirrored_fields(resource).items():
-        setattr(page, name, value)
-    page.synced_at, page.missing_since = timezone.now(), None
-    page.save()
+    return update_page(look(page), active=active)
+
+
+def sendable(page: PaymentPage) -> dict[str, Any]:
+    """Return what of a page's drift can be sent back (interface: Fields accepted on update).
+
+    Not a redirect address, and not that the payer chooses the amount: the service has no way.
+    """
+    drift = page.drift.items()
+    return {name: value for name, value in drift if name in UPDATABLE and value is not None}
+
+
+def keep_theirs(page: PaymentPage) -> PaymentPage:
+    """Settle a page's drift: what the service has stands."""
+    page.drift = {}
+    page.save(update_fields=["drift"])
     return page
 
 
-def mirrored_fields(resource: PageResource) -> dict[str, Any]:
-    """Return the mirror's fields that an answer speaks about, with their values."""
-    fields: dict[str, Any] = {
-        "remote_id": resource.id,
-        "slug": resource.slug,
-        "slug_key": slug_key(resource.slug),
-    }
-    for name in ("name", "description", "domain", "active", "amount", "redirect_url", "metadata"):
-        if name in resource.present:
-            fields[name] = getattr(resource, name)
-    if "currency" in resource.present:
-        fields["currency"] = resource.currency.upper()
-    if "custom_fields" in resource.present:
-        fields["custom_fields"] = list(resource.custom_fields)
-    moments = {"created_at": resource.created_at, "updated_at": resource.updated_at}
-    return fields | {name: moment for name, moment in moments.items() if moment is not None}
+def send_ours_back(page: PaymentPage) -> PaymentPage:
+    """Settle a page's drift: set at the service again what can be set; the rest stays noted.
+
+    Looks first, for only what differs now is sent. Raise `PageError` if nothing can be sent.
+    """
+    ours = sendable(look(page))
+    if page.drift and not ours:
+        raise PageError(_("The service has no way to set this again. Make a new page."))
+    return update_page(page, **ours) if ours else page
 
 
 def _post(client: Client, page: PaymentPage) -> PageResource:
@@ -214,6 +224,15 @@ def _look_for(client: Client, page: PaymentPage, lost: ServiceError) -> PageReso
             "“%(slug)s” and it will be found rather than made twice."
         ) % {"slug": page.slug}
         raise PageError(message, field="slug", slug=page.slug) from lost
+
+
+def _number(page: PaymentPage) -> int:
+    if page.remote_id is None:
+        raise PageError(_("This page is not confirmed by the service yet. Sync it first."))
+    if page.domain and page.domain != conf.mode:
+        # Our key is of one mode; the same number may be another page in the other.
+        raise PageError(_("This page is of the other mode. It cannot be changed from this site."))
+    return page.remote_id
 
 
 def _unconfirmed(page: PaymentPage) -> QuerySet[PaymentPage]:
@@ -249,20 +268,6 @@ def _check_amount(amount: int | None) -> None:
     """Raise `PageError` before any call for what is not a positive int of minor units."""
     if amount is not None and (type(amount) is not int or not 0 < amount <= INT_MAX):
         raise PageError(_("Enter an amount above zero."), field="amount")
-
-
-def _make_slug() -> str:
-    # A letter first: a slug of digits alone could be taken for a number.
-    return secrets.choice(string.ascii_letters) + "".join(
-        secrets.choice(_ALPHABET) for _position in range(9)
-    )
-
-
-def _callback_url(page: PaymentPage, site_url: str) -> str:
-    origin = conf.site_url or site_url.rstrip("/")
-    if not origin:
-        raise PageError(_("Set SITE_URL, so that payers can come back to this site."))
-    return origin + reverse("payments_pages:page-callback", args=[page.token])
 
 
 def _shows(resource: PageResource, wanted: Mapping[str, object]) -> bool:

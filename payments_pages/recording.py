@@ -9,19 +9,29 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db import transaction as db_transaction
+from django.db.models import F
 
 from payments_pages.attribution import Attribution, Evidence, attribute, expectation_of
 from payments_pages.choices import Attributed, Door, EventKind, FulfilmentState, Reason, Verdict
 from payments_pages.conf import conf
 from payments_pages.fulfilment import open_fulfilment, revise
-from payments_pages.mirror import attach, merge_answer
-from payments_pages.models import Event, ExpectedPayment, Fulfilment, Transaction, primary_alias
+from payments_pages.mirror import attach, merge_answer, write
+from payments_pages.models import (
+    Event,
+    ExpectedPayment,
+    Fulfilment,
+    PaymentPage,
+    Transaction,
+    Verification,
+    primary_alias,
+)
 from payments_pages.policy import Decision, Facts, decide
+from payments_pages.prepared import INSERT_EVENT
 from payments_pages.resources import TransactionResource, read_metadata
 from payments_pages.signals import fulfilment_held, transaction_changed, transaction_confirmed
 from payments_pages.verification import Claim, claimed_page, settle
 
-__all__ = ["Recorded", "reconsider", "record"]
+__all__ = ["Recorded", "assign", "reconsider", "record"]
 
 logger = logging.getLogger("payments_pages.recording")
 
@@ -65,7 +75,7 @@ def record(
         # Decided before it is saved: an accepted payment takes its expected payment's row by
         # UPDATE, and on MariaDB an INSERT that refers to the row first would let rivals deadlock.
         decision = _decide(transaction, attribution)
-        transaction.save()
+        write(transaction)
         fulfilment: Fulfilment | None = getattr(existing, "fulfilment", None)
         opened = fulfilment is None
         if fulfilment is None:
@@ -125,6 +135,53 @@ def reconsider(transaction: Transaction, *, page_claim: UUID | None, door: Door)
     return True
 
 
+def assign(
+    seen: Fulfilment, page: PaymentPage, *, door: Door, actor: str, note: str
+) -> Fulfilment | None:
+    """Write down which page staff say a held payment pays for, and decide again by the policy.
+
+    None when the fulfilment is no longer as it was `seen`: state, reason and attempt. Their word
+    says what is paid for, never that the amount is enough (our decision): a payment that does not
+    fit the page stays held, with the reason that is true then. An expected payment that the
+    payer's side had named is let go.
+    """
+    attribution = Attribution(by=Attributed.STAFF, page=page)
+    with db_transaction.atomic(using=primary_alias(Fulfilment), durable=True):
+        _fence_off(seen.reference_key)
+        transaction = (
+            Transaction.objects.primary().select_related("fulfilment").get(pk=seen.transaction_id)
+        )
+        fulfilment: Fulfilment = transaction.fulfilment
+        decision = _decide(transaction, attribution)
+        if _moved(fulfilment, seen) or not revise(fulfilment, decision):
+            # Nothing was said: whoever asks keeps the fence, an expected payment is not taken.
+            db_transaction.set_rollback(True, using=primary_alias(Fulfilment))
+            return None
+        attach(transaction, attribution)
+        detail = ": ".join(filter(None, (page.slug, note)))
+        _append(transaction, [(EventKind.ATTRIBUTED, detail)], door=door, actor=actor)
+        _note(transaction, transaction.status, decision, door=door, actor=actor)
+    _announce(transaction, transaction.status, fulfilment)
+    return fulfilment
+
+
+def _fence_off(key: str) -> None:
+    """Drop the answer of whoever asks the service now: they would write back what was known before.
+
+    The first statement of its transaction, as every guard is. The row stays as it is: who lost
+    the fence answers from the database, and a lease that nobody ends is taken over by the sweep.
+    """
+    Verification.objects.primary().filter(reference_key=key).update(attempts=F("attempts") + 1)
+
+
+def _moved(fulfilment: Fulfilment, seen: Fulfilment) -> bool:
+    return (fulfilment.state, fulfilment.reason, fulfilment.attempts) != (
+        seen.state,
+        seen.reason,
+        seen.attempts,
+    )
+
+
 def _evidence(
     source: TransactionResource | Transaction, key: str, page_claim: UUID | None
 ) -> Evidence:
@@ -139,13 +196,18 @@ def _evidence(
 
 
 def _attribution(existing: Transaction | None, evidence: Evidence) -> Attribution:
-    """Keep what is known; a later answer does not change what a payment was for."""
+    """Keep what is known; a later answer does not change what a payment was for.
+
+    Nor does it end a conflict of two sources: staff do, by naming one (our decision).
+    """
     if existing is None or existing.attributed_by == Attributed.NONE:
         return attribute(evidence, conf.attribution)
+    fulfilment: Fulfilment | None = getattr(existing, "fulfilment", None)
     return Attribution(
         by=Attributed(existing.attributed_by),
         page=existing.page,
         expected=existing.expected_payment,
+        conflict=fulfilment is not None and fulfilment.reason == Reason.ATTRIBUTION_CONFLICT,
     )
 
 
@@ -202,8 +264,13 @@ def _note(
         lines.append(
             (EventKind.ACCEPTED, detail) if accepted else (EventKind.HELD, str(decision.reason))
         )
-    using = primary_alias(Event)
-    Event.objects.using(using).bulk_create(
+    _append(transaction, lines, door=door, actor=actor)
+
+
+def _append(
+    transaction: Transaction, lines: list[tuple[EventKind, str]], *, door: Door, actor: str
+) -> None:
+    events = [
         Event(
             reference_key=transaction.reference_key,
             kind=kind,
@@ -212,7 +279,9 @@ def _note(
             detail=detail,
         )
         for kind, detail in lines
-    )
+    ]
+    if events:
+        INSERT_EVENT.run_all(primary_alias(Event), events)
 
 
 def _announce(transaction: Transaction, before: str, changed: Fulfilment | None) -> None:

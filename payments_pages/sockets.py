@@ -18,6 +18,7 @@ from typing import Any, Final
 import requests.adapters
 import urllib3.connection
 import urllib3.connectionpool
+from requests.structures import CaseInsensitiveDict
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 __all__ = ["Deadline", "DeadlineAdapter", "under"]
@@ -174,6 +175,15 @@ class _BoundHTTPSPool(urllib3.connectionpool.HTTPSConnectionPool):
 
 class DeadlineAdapter(requests.adapters.HTTPAdapter):
     """Carry requests over connections that keep the deadline of `under()`."""
+
+    def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:
+        """Wrap an answer; leave out its cookies and its guessed encoding, which nobody reads."""
+        response = requests.Response()
+        response.status_code = resp.status
+        response.headers = CaseInsensitiveDict(resp.headers)
+        response.raw, response.reason = resp, resp.reason
+        response.url, response.request = req.url or "", req
+        return response
 
     def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
         """Make the pools, of our connection classes."""

@@ -1,4 +1,4 @@
-"""Carry out what staff decide about a fulfilment: retry, approve, reject.
+"""Carry out what staff decide about a payment: retry, approve, reject, attribute, note.
 
 Each is a compare-and-set on the state staff saw, with its line in the timeline, in one
 transaction; the delivery itself then goes through the path like any other.
@@ -6,13 +6,39 @@ transaction; the delivery itself then goes through the path like any other.
 
 from django.db import transaction as db_transaction
 
-from payments_pages.choices import Door, EventKind, FulfilmentState, Outcome, Reason
+from payments_pages.choices import Attributed, Door, EventKind, FulfilmentState, Outcome, Reason
 from payments_pages.confirmation import confirm_payment
 from payments_pages.databases import UtcNow
-from payments_pages.models import Event, Fulfilment, primary_alias
+from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, primary_alias
 from payments_pages.policy import POLICY_REASONS
+from payments_pages.recording import assign
 
-__all__ = ["approve", "may_approve", "may_reject", "may_retry", "reject", "retry"]
+__all__ = [
+    "ATTRIBUTABLE",
+    "NOTE_LENGTH",
+    "approve",
+    "attribute",
+    "may_approve",
+    "may_attribute",
+    "may_reject",
+    "may_retry",
+    "note",
+    "reject",
+    "retry",
+]
+
+ATTRIBUTABLE = frozenset(
+    {
+        Reason.UNATTRIBUTED,
+        Reason.ATTRIBUTION_CONFLICT,
+        Reason.AMOUNT_MISMATCH,
+        Reason.CURRENCY_MISMATCH,
+        Reason.DUPLICATE_PAYMENT,
+    }
+)
+"""Holds that naming another page can end."""
+NOTE_LENGTH = 2000
+"""Characters of a note or a reason."""
 
 _WAITING = frozenset({FulfilmentState.PENDING, FulfilmentState.FAILED})
 
@@ -32,6 +58,19 @@ def may_approve(fulfilment: Fulfilment) -> bool:
 def may_reject(fulfilment: Fulfilment) -> bool:
     """Say whether it can be refused: it is held, or was never delivered."""
     return fulfilment.state == FulfilmentState.HELD or fulfilment.state in _WAITING
+
+
+def may_attribute(fulfilment: Fulfilment) -> bool:
+    """Say whether naming a page can help: it is held for want of one, or the page does not fit.
+
+    What the merchant's own code expected of a reference is not overruled (our decision): that is
+    approved or rejected. `fulfilment.transaction` must be at hand.
+    """
+    return (
+        fulfilment.state == FulfilmentState.HELD
+        and fulfilment.reason in ATTRIBUTABLE
+        and fulfilment.transaction.attributed_by != Attributed.EXPECTED
+    )
 
 
 def retry(fulfilment: Fulfilment, *, actor: str) -> Outcome | None:
@@ -61,6 +100,36 @@ def reject(fulfilment: Fulfilment, *, actor: str, note: str) -> bool:
     )
 
 
+def attribute(
+    fulfilment: Fulfilment, page: PaymentPage, *, actor: str, note: str = ""
+) -> Outcome | None:
+    """Say which page it pays for; the policy decides again, and what it accepts is delivered.
+
+    `HELD` when the payment does not fit that page either. None when its state has moved on.
+    """
+    if not may_attribute(fulfilment):
+        return None
+    decided = assign(fulfilment, page, door=Door.ADMIN, actor=actor, note=note)
+    if decided is None:
+        return None
+    if decided.state == FulfilmentState.HELD:
+        return Outcome.HELD
+    return _confirm(fulfilment, actor)
+
+
+def note(transaction: Transaction, text: str, *, actor: str) -> None:
+    """Append a note to the timeline; raise `ValueError` for a blank or too long one."""
+    if not text.strip() or len(text) > NOTE_LENGTH:
+        raise ValueError(f"A note has between 1 and {NOTE_LENGTH} characters.")
+    Event.objects.using(primary_alias(Event)).create(
+        reference_key=transaction.reference_key,
+        kind=EventKind.NOTED,
+        door=Door.ADMIN,
+        actor=actor,
+        detail=text,
+    )
+
+
 def _deliver(
     fulfilment: Fulfilment, kind: EventKind, *, actor: str, note: str, **changes: object
 ) -> Outcome | None:
@@ -74,8 +143,10 @@ def _deliver(
         next_at=UtcNow(),
         **changes,
     )
-    if not moved:
-        return None
+    return _confirm(fulfilment, actor) if moved else None
+
+
+def _confirm(fulfilment: Fulfilment, actor: str) -> Outcome:
     return confirm_payment(
         fulfilment.transaction.reference,
         door=Door.ADMIN,

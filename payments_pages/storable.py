@@ -30,6 +30,8 @@ MAX_KEY: Final = 1_000
 REMOVED: Final = "[removed]"
 # PostgreSQL refuses NUL in text and JSON; no driver can encode half a surrogate pair.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+# A shorter text has no room for the key of a code, in JSON or out of it.
+_SHORTEST: Final = len("authorizationcode")
 # In text that is not JSON: the key, whatever quotes and signs follow, and the value.
 _CODE_IN_TEXT = re.compile(
     r"(authorization[_-]?code[\"'\\\s:=]+)(?!\[removed\])[^\"'\\\s,;&})\]]+", re.IGNORECASE
@@ -38,6 +40,8 @@ _CODE_IN_TEXT = re.compile(
 
 def clean_text(text: str, replacement: str = "") -> str:
     """Take NUL and lone surrogates out of `text`: no database here stores them."""
+    if text.isascii() and "\0" not in text:
+        return text
     return _UNSTORABLE.sub(replacement, text)
 
 
@@ -68,7 +72,9 @@ def _walk(value: Any, codes: tuple[str, ...]) -> Any:
     stack: list[tuple[Any, Any, Any]] = [(value, root, 0)]
     while stack:
         source, target, place = stack.pop()
-        if isinstance(source, Mapping):
+        if isinstance(source, str):
+            target[place] = scrub(clean_text(source), codes)
+        elif isinstance(source, Mapping):
             branch: dict[str, Any] = {}
             for key, item in source.items():
                 name = clean_text(str(key))
@@ -82,7 +88,7 @@ def _walk(value: Any, codes: tuple[str, ...]) -> Any:
             stack.extend((item, row, index) for index, item in enumerate(source))
             target[place] = row
         else:
-            target[place] = _scalar(source, codes)
+            target[place] = _scalar(source)
     return root[0]
 
 
@@ -107,11 +113,9 @@ def _items(box: Any) -> Iterable[Any]:
     return box if isinstance(box, list) else ()
 
 
-def _scalar(value: Any, codes: tuple[str, ...]) -> Any:
+def _scalar(value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, str):
-        return scrub(clean_text(value), codes)
     if isinstance(value, int):
         return value if INT_MIN <= value <= INT_MAX else _digits(value)
     if isinstance(value, float | Decimal):
@@ -141,7 +145,10 @@ def _digits(value: int) -> str:
 
 
 def _names_code(key: str) -> bool:
-    return key.replace("_", "").replace("-", "").lower() == "authorizationcode"
+    return (
+        len(key) >= _SHORTEST
+        and key.replace("_", "").replace("-", "").lower() == "authorizationcode"
+    )
 
 
 def scrub(text: str, codes: tuple[str, ...]) -> str:
@@ -149,6 +156,8 @@ def scrub(text: str, codes: tuple[str, ...]) -> str:
     for code in codes:
         if code in text:
             text = text.replace(code, REMOVED)
+    if len(text) < _SHORTEST:
+        return text
     if text[:1] in '{["' or text[:64].lstrip()[:1] in '{["':
         inner = _decoded(text)
         if inner is not None:

@@ -9,14 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from django.db import close_old_connections
 from django.db.models import DurationField, Exists, ExpressionWrapper, F, OuterRef
 
 from payments_pages.admission import Admission, admit_swept
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason
 from payments_pages.conf import conf
 from payments_pages.confirmation import confirm_payment
-from payments_pages.databases import UtcNow
+from payments_pages.databases import UtcNow, renew_connections
 from payments_pages.exceptions import ConfigurationError
 from payments_pages.models import Fulfilment, PaymentPage, Verification
 from payments_pages.models.fulfilments import FulfilmentQuerySet
@@ -57,7 +56,7 @@ def sweep_due(
     for reference, asking, admission in _admitted(batch):
         if stop():
             break
-        close_old_connections()
+        renew_connections()
         try:
             found = confirm_payment(reference, door=Door.SWEEP, refresh=asking, deliver_now=True)
         except ConfigurationError:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import requests
+from requests.structures import CaseInsensitiveDict
 
 from payments_pages import __version__
 from payments_pages.addresses import Target, build_target, checked_base_url
@@ -41,12 +42,14 @@ _WORTH_ASKING_AGAIN: Final = frozenset({408, 425, 500, 502, 503, 504})
 
 logger = logging.getLogger("payments_pages.transport")
 
-_HEADERS: Final = {
-    "Accept": "application/json",
-    # Compression saves nothing on a few kilobytes and lets a small answer become a huge one.
-    "Accept-Encoding": "identity",
-    "User-Agent": f"payments-pages/{__version__}",
-}
+_HEADERS: Final = CaseInsensitiveDict(
+    {
+        "Accept": "application/json",
+        # Compression saves nothing on a few kilobytes and lets a small answer become a huge one.
+        "Accept-Encoding": "identity",
+        "User-Agent": f"payments-pages/{__version__}",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +131,9 @@ class Transport:
     ) -> Answer:
         """Make one exchange within `budget` seconds (the deadline, unless less is given).
 
-        A GET that got no answer, or a 500, 502, 503, 504, 408 or 425, is asked once more if
-        there is time; not after a timeout, for a service that is slow is not helped by a second
-        call, and not when the service says with Retry-After to come later, which is never slept.
+        A GET that got no connection, or no answer, or a 500, 502, 503, 504, 408 or 425, is asked
+        once more if there is time; not after silence, for a service that is slow is not helped by
+        a second call, and not when it says with Retry-After to come later, which is never slept.
         A GET or PUT on a connection that was kept alive for too long is sent again at once. A
         POST is sent once.
 
@@ -220,12 +223,11 @@ class Transport:
         request.prepare_method(method)
         # Not prepare_url(), which would normalise: the target must arrive as it was built.
         request.url = target.url
-        request.prepare_headers(_HEADERS)
+        request.headers = _HEADERS.copy()
         if json_body is not None:
             request.headers["Content-Type"] = "application/json"
             request.prepare_body(json.dumps(json_body, allow_nan=False).encode(), files=None)
-        request.prepare_auth(self._auth, target.url)
-        return request
+        return self._auth(request)
 
     def _attempt(self, call: "_Call") -> "_Attempt":
         """Try once. The error is returned, not raised, so that it carries no other error."""

@@ -18,9 +18,14 @@ from django.utils import timezone
 from payments_pages.choices import Door, VerificationState
 from payments_pages.conf import conf
 from payments_pages.databases import UtcNow, from_now
-from payments_pages.exceptions import NotAsked, NotFound, ServiceError
+from payments_pages.exceptions import NotAsked, NotFound, ServiceError, UnusableKey
 from payments_pages.models import PaymentPage, Transaction, Verification, primary_alias
 from payments_pages.models.verifications import VerificationQuerySet
+from payments_pages.prepared import (
+    INSERT_CLAIMED_VERIFICATION,
+    SETTLE_VERIFICATION,
+    VERIFICATION_BY_KEY,
+)
 
 __all__ = [
     "Claim",
@@ -62,7 +67,7 @@ class Claim:
 
 def find(key: str) -> Verification | None:
     """Return the row of a reference key from the primary database."""
-    return Verification.objects.primary().filter(reference_key=key).first()
+    return VERIFICATION_BY_KEY.first(primary_alias(Verification), key=key)
 
 
 def receive(
@@ -79,14 +84,13 @@ def receive(
         mode=conf.mode,
         state=VerificationState.VERIFYING,
         attempts=1,
-        next_at=_lease_end(),
-        asked_at=UtcNow(),
         first_door=door,
         vouched=vouched,
         page_claim=page_claim,
     )
+    lease = dt.timedelta(seconds=conf.deadline + LEASE_MARGIN)
     try:
-        row.save(force_insert=True)
+        INSERT_CLAIMED_VERIFICATION.run(primary_alias(Verification), row, lease=lease)
     except IntegrityError:
         theirs = find(key)
         if theirs is None:
@@ -186,7 +190,8 @@ def settle(held: Claim, *, success: bool) -> bool:
     Must be the first statement of the transaction that records the answer.
     """
     if success:
-        return _conclude(held, state=VerificationState.SETTLED, next_at=None, last_error="")
+        using = primary_alias(Verification)
+        return bool(SETTLE_VERIFICATION.run(using, pk=held.pk, attempt=held.attempt))
     return _conclude(held, last_error="", **_again(held, VerificationState.DUE))
 
 
@@ -197,15 +202,17 @@ def fail(held: Claim, error: ServiceError, *, known: bool) -> bool:
     it would be purged with those. One that was not asked about is due again in seconds, whatever
     its age: the schedule spaces asks, and there was none.
     """
+    told = f"{type(error).__name__}: {error}"
     if isinstance(error, NotAsked):
+        why = told if isinstance(error, UnusableKey) else str(error)
         wait = max(SCHEDULE[0], error.retry_after or 0)
         next_at = from_now(wait * _jitter())
-        return _conclude(held, state=VerificationState.DUE, next_at=next_at, last_error=str(error))
+        return _conclude(held, state=VerificationState.DUE, next_at=next_at, last_error=why)
     lost = isinstance(error, NotFound) and not known
     state = VerificationState.UNKNOWN if lost else VerificationState.DUE
     return _conclude(
         held,
-        last_error=f"{type(error).__name__}: {error}",
+        last_error=told,
         **_again(held, state, at_least=error.retry_after or 0),
     )
 

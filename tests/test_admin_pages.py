@@ -4,12 +4,14 @@ import json
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
 from payments_pages.models import PaymentPage
 from payments_pages.sandbox import Sandbox
+from tests.admin.pages.over_http import rows
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -47,7 +49,7 @@ def test_a_page_is_made_at_the_service_and_mirrored(staff: Client, sandbox: Sand
         amount="120.50",
         description="12 bags",
         slug="tea-box",
-        ask_for="Phone number\nالاسم",
+        **{"ask_for-1-label": "Phone number", "ask_for-2-label": "الاسم"},
         logo="https://shop.example/logo.png",
     )
     assert response.status_code == 302, text(response)
@@ -160,20 +162,28 @@ def test_c55_deactivation_tells_which_page_failed(staff: Client, sandbox: Sandbo
     sandbox.faults.add(
         operation="update", kind="status", status=500, reference=str(second.remote_id)
     )
-    response = staff.post(
-        LIST,
-        {"action": "deactivate_pages", "_selected_action": [first.pk, second.pk]},
-        follow=True,
-    )
+    chosen = {"action": "deactivate_pages", "_selected_action": [first.pk, second.pk]}
+    assert "take me back" in text(staff.post(LIST, chosen))
+    assert sent(sandbox, "PUT") == [], "it is asked first"
+    response = staff.post(LIST, {**chosen, "confirmed": "1"})
     first.refresh_from_db()
     second.refresh_from_db()
     assert (first.active, second.active) == (False, True)
     assert (first.description, first.amount) == ("12 bags", 10000)
     assert sandbox.calls("PUT", path) >= 1
     assert {"name": "First", "active": False} in sent(sandbox, "PUT")
-    notes = [str(message) for message in response.context["messages"]]
-    assert any("Second" in note for note in notes)
-    assert any(note.startswith("1 page deactivated") for note in notes)
+    shown = text(response)
+    assert "1 page done." in shown
+    assert "1 page failed." in shown
+    outcomes = {row[0]: row[1] for row in rows(shown)}
+    assert outcomes["First"] == "✓ Deactivated."
+    assert "It may have taken the change" in outcomes["Second"]
+    assert [
+        entry.object_repr for entry in LogEntry.objects.filter(change_message="Deactivated.")
+    ] == ["First"]
+    staff.post(LIST, {**chosen, "confirmed": "1", "_selected_action": [first.pk]})
+    first.refresh_from_db()
+    assert (first.active, first.description) == (False, "12 bags"), "a second run does no harm"
 
 
 def test_a_slug_that_is_taken_is_an_error_of_its_field(staff: Client, sandbox: Sandbox) -> None:
@@ -235,7 +245,10 @@ def test_pages_work_under_atomic_requests(staff: Client, sandbox: Sandbox, setti
     try:
         assert add(staff, amount="100", slug="tea-box").status_code == 302
         page = PaymentPage.objects.get()
-        staff.post(LIST, {"action": "deactivate_pages", "_selected_action": [page.pk]})
+        staff.post(
+            LIST,
+            {"action": "deactivate_pages", "_selected_action": [page.pk], "confirmed": "1"},
+        )
         page.refresh_from_db()
         assert page.active is False
         assert staff.post(f"{LIST}sync/").status_code == 302

@@ -163,7 +163,11 @@ def test_a_callable_key_is_not_called(configure: Any) -> None:
         raise AssertionError("a check asked the vault")
 
     configure(**{**LIVE, "SECRET_KEY": vault}, SITE_URL="https://shop.example")
+    assert found() == ["payments_pages.W007"]
+    configure(MODE="live")
     assert found() == []
+    configure(MODE="lively")
+    assert found() == ["payments_pages.E005"]
 
 
 def test_every_message_says_what_to_write_and_never_the_key(configure: Any) -> None:

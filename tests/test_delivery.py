@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import InterfaceError, connection
 
-from payments_pages import delivery
+from payments_pages import databases
 from payments_pages.choices import Door, Outcome
 from payments_pages.choices import FulfilmentState as State
 from payments_pages.confirmation import Confirmation, confirm_payment
@@ -35,7 +35,7 @@ def outside_world() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "COMPLETION_PAUSES", (0, 0))
+    monkeypatch.setattr(databases, "_PAUSES", (0, 0, 0))
 
 
 @pytest.fixture

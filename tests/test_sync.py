@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from payments_pages import client as client_module
+from payments_pages import sync as sync_module
 from payments_pages.exceptions import InvalidResponse, ServiceError, ServiceUnavailable
 from payments_pages.models import PaymentPage
 from payments_pages.pages import create_page, slug_key
@@ -104,7 +104,7 @@ def test_c58_a_listing_that_repeats_for_ever_ends(sandbox: Sandbox) -> None:
 def test_c58_a_listing_without_an_end_is_told(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_module, "MAX_LISTS", 3)
+    monkeypatch.setattr(sync_module, "MAX_LISTS", 3)
     sandbox.set_account(max_per_page=2)
     fill(sandbox, 10)
     with pytest.raises(InvalidResponse, match="does not end"):

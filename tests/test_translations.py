@@ -160,7 +160,12 @@ def busy_shop(tea_box: PaymentPage, sandbox: Sandbox) -> list[str]:
 
 
 def _addresses() -> Iterator[str]:
-    for model in (PaymentPage, Transaction, Fulfilment, Verification):
+    yield reverse("admin:app_list", args=["payments_pages"])
+    yield reverse("admin:payments_pages_transaction_verify_reference")
+    held = Transaction.objects.get(fulfilment__state="held")
+    for action in ("approve", "attribute", "note", "reject", "verify"):
+        yield reverse(f"admin:payments_pages_transaction_{action}", args=[held.pk])
+    for model in (PaymentPage, Transaction, Verification):
         name = f"admin:payments_pages_{model._meta.model_name}"
         yield reverse(f"{name}_changelist")
         yield from (reverse(f"{name}_change", args=[row.pk]) for row in model.objects.all())
@@ -172,9 +177,9 @@ def _read_all(client: Client, addresses: list[str], language: str) -> list[str]:
     assert [response.status_code for response in shown] == [200] * len(addresses)
     asked = {
         "action": "approve_held",
-        "_selected_action": Fulfilment.objects.values_list("pk", flat=True),
+        "_selected_action": Transaction.objects.values_list("pk", flat=True),
     }
-    address = reverse("admin:payments_pages_fulfilment_changelist")
+    address = reverse("admin:payments_pages_transaction_changelist")
     shown.append(client.post(address, asked, headers=headers))
     direction = "ltr" if language == "en" else "rtl"
     pages = [response.content.decode() for response in shown]

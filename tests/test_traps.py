@@ -1,5 +1,6 @@
 """What every payment integration falls into on some database, one test each (C23, C24)."""
 
+import os
 import re
 import threading
 import time
@@ -215,7 +216,12 @@ def test_c24_a_burst_of_webhooks_is_answered_200_or_503_and_delivered_once_each(
     sending = [in_thread(lambda name=reference: send(name)) for reference in references]
     answers = Counter(status for rival in sending for status in rival.result(timeout=120))
     assert set(answers) <= {200, 503}
-    assert answers[200] == len(references)
+    if os.environ.get("TESTS_ISOLATION") == "serializable":
+        # There eight at once undo each other again and again: what the webhooks left open is due.
+        let_time_pass(3600)
+        sweep_due()
+    else:
+        assert answers[200] == len(references)
     goods = Counter(Good.objects.values_list("reference", flat=True))
     assert goods == dict.fromkeys(references, 1)
     assert Fulfilment.objects.filter(state="delivered").count() == len(references)

@@ -21,11 +21,25 @@ def main() -> int:
         choices=["mark-first", "work-first", "no-guard"],
         help="do it wrong on purpose: this must lose or double",
     )
+    parser.add_argument(
+        "--door",
+        choices=["path", "http"],
+        default="path",
+        help="call confirm_payment, or the site's views over HTTP",
+    )
+    parser.add_argument(
+        "--delivery",
+        choices=["inline", "queued"],
+        default="inline",
+        help="at the door, or by workers behind a queue that loses, doubles and delays",
+    )
     parser.add_argument("--workers", type=int, default=6)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rate", type=float, default=15, help="new payments a second")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
+    if given.control and (given.door, given.delivery) != ("path", "inline"):
+        parser.error("a control has no doors and no queue: it goes with neither option")
     # Whoever ends the run early, such as a time limit, must leave no server behind.
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(128 + signal.SIGTERM))
     with tempfile.TemporaryDirectory(prefix="torture-") as folder:

@@ -1,6 +1,7 @@
 """Kill, stop, cut and lie, at random, for as long as the run lasts."""
 
 import random
+import socket
 import subprocess
 import sys
 import time
@@ -41,9 +42,10 @@ LIES: tuple[dict[str, object], ...] = (
 class Nursery:
     """The processes that are killed; a replacement is born at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, listener: socket.socket) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "torture.nursery"],
+            pass_fds=[listener.fileno()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -51,7 +53,7 @@ class Nursery:
         self.roles: dict[int, str] = {}
 
     def spawn(self, role: str) -> None:
-        """Start a process: "door" or "sweep"."""
+        """Start a process: a name of `torture.worker.ROLES`."""
         self._say("spawn", role)
         assert self._process.stdout is not None
         self.roles[int(self._process.stdout.readline())] = role

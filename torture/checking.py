@@ -22,13 +22,15 @@ class Findings:
 
     `lost`: accepted, or told as delivered, and not given. `doubled`: given twice by an atomic
     handler, or under two keys by an external one; both by reference, with what is wrong.
-    `broken`: any other rule that was broken.
+    `broken`: any other rule that was broken. `errors` counts what came out of the path by its
+    class, `words` holds the first one's.
     """
 
     references: int = 0
     accepted: int = 0
     delivered: int = 0
     calls: int = 0
+    hung_up: int = 0
     cut_off: int = 0
     fenced: int = 0
     repeated: int = 0
@@ -36,6 +38,7 @@ class Findings:
     doubled: dict[str, str] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
     errors: Counter[str] = field(default_factory=Counter)
+    words: dict[str, str] = field(default_factory=dict)
 
 
 def check(payments: Iterable[Payment], handler: str) -> Findings:
@@ -115,8 +118,11 @@ def _read_trace(found: Findings, effects: Runs) -> None:
             begun[words[0], int(words[1])] -= 1
         elif kind == "fenced":
             found.fenced += 1
+        elif kind == "hung_up":
+            found.hung_up += 1
         elif kind == "error":
             found.errors[words[0]] += 1
+            found.words.setdefault(words[0], " ".join(words[1:]))
         elif kind == "told":
             found.calls += 1
             if words[1] in GIVEN and words[0] not in effects:

@@ -38,7 +38,7 @@ def judge(options: Options, chaos: Chaos) -> int:
     _show("doubled", [f"{reference}: {why}" for reference, why in found.doubled.items()])
     _show("broken", found.broken)
     for name, count in found.errors.items():
-        _say(f"error that came out of the path: {name}, {count} times")
+        _say(f"error that came out of the path: {name}, {count} times, first: {found.words[name]}")
     good = not (found.lost or found.doubled or found.broken or found.errors)
     _say("nothing lost, nothing doubled" if good else "RED")
     return 0 if good else 1
@@ -47,7 +47,7 @@ def judge(options: Options, chaos: Chaos) -> int:
 def _print_table(options: Options, chaos: Chaos, found: Findings, *, returned: int) -> None:
     cells: dict[str, object] = {
         "database": options.database,
-        "way": options.control or options.handler,
+        "way": options.way,
         "seconds": f"{options.seconds:g}",
         "references": found.references,
         "accepted": found.accepted,
@@ -57,6 +57,7 @@ def _print_table(options: Options, chaos: Chaos, found: Findings, *, returned: i
         "stops": chaos.stops,
         "database kills": chaos.server.kills,
         "lies": chaos.lies,
+        "hung up": found.hung_up,
         "cut off": found.cut_off,
         "fenced off": found.fenced,
         "repeated": found.repeated,

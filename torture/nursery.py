@@ -1,6 +1,6 @@
 """Fork the processes that are killed, on command.
 
-One command per line: `spawn door`, `spawn sweep`, `kill PID`, `stop PID`, `go PID`. The nursery
+One command per line: `spawn ROLE`, `kill PID`, `stop PID`, `go PID`. The nursery
 holds no thread and no connection, and reaps only whom it was told to kill: a process id is never
 somebody else's. When its input ends it kills all and ends.
 """

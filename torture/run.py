@@ -4,6 +4,7 @@ import importlib
 import json
 import logging
 import os
+import socket
 import sys
 import time
 import uuid
@@ -18,11 +19,14 @@ from payments_pages.sandbox import Sandbox
 from torture.chaos import Chaos, Nursery
 from torture.plan import PRICE
 from torture.servers import Server, server_for
+from torture.site import listen
 
 __all__ = ["Options", "run"]
 
 SECRET_KEY = "sk_test_torture"
 SWEEPS = 2
+VISITORS = 4
+CONSUMERS = 2
 SLOWEST_RESTARTS = 4
 """A run is cut into so many parts by kills of the database, or more."""
 
@@ -36,25 +40,46 @@ class Options:
     database: str
     handler: str
     control: str | None
+    door: str
+    delivery: str
     workers: int
     threads: int
     rate: float
     seed: int
+
+    @property
+    def roles(self) -> list[str]:
+        """Name what each process of the run is, to begin with."""
+        doors = ["door"] * self.workers
+        if self.door == "http":
+            doors = ["site"] * self.workers + ["visitor"] * VISITORS
+        consumers = ["consumer"] * CONSUMERS if self.delivery == "queued" else []
+        return doors + consumers + ["sweep"] * SWEEPS
+
+    @property
+    def way(self) -> str:
+        """Say in a few words what is put to the test."""
+        ways = [self.control or self.handler]
+        if self.door == "http":
+            ways.append("http")
+        if self.delivery == "queued":
+            ways.append("queued")
+        return ", ".join(ways)
 
 
 def run(options: Options) -> int:
     """Run once; the exit status. Everything that was started is ended, whatever happens."""
     server = server_for(options.database, options.folder)
     nursery: Nursery | None = None
-    with Sandbox(secret_key=SECRET_KEY, currency="ILS") as sandbox:
+    with listen() as listener, Sandbox(secret_key=SECRET_KEY, currency="ILS") as sandbox:
         try:
             server.start()
             token = str(uuid.uuid4())
             remote = sandbox.add_page(name="Tea box", slug="tea-box", amount=PRICE)
             began = time.time() + 3
-            _set_up(options, server, sandbox, token=token, began=began, remote=remote)
-            nursery = Nursery()
-            for role in ["door"] * options.workers + ["sweep"] * SWEEPS:
+            _set_up(options, server, sandbox, listener, token=token, began=began, remote=remote)
+            nursery = Nursery(listener)
+            for role in options.roles:
                 nursery.spawn(role)
             chaos = Chaos(
                 nursery=nursery,
@@ -81,6 +106,7 @@ def _set_up(
     options: Options,
     server: Server,
     sandbox: Sandbox,
+    listener: socket.socket,
     *,
     token: str,
     began: float,
@@ -96,6 +122,9 @@ def _set_up(
             "pay_url": sandbox.pay_url,
             "handler": options.handler,
             "control": options.control,
+            "delivery": options.delivery,
+            "listener": listener.fileno(),
+            "site": "http://{}:{}".format(*listener.getsockname()),
             "threads": options.threads,
             "token": token,
             "rate": options.rate,
@@ -103,6 +132,7 @@ def _set_up(
             "until": began + options.seconds + 60,
         }
     )
+    (options.folder / "messages").mkdir()
     os.environ["DJANGO_SETTINGS_MODULE"] = "torture.settings"
     logging.disable(logging.CRITICAL)
     django.setup()
@@ -119,4 +149,4 @@ def _set_up(
         domain="test",
     )
     importlib.import_module("torture.history").keep_history()
-    sys.stdout.write(f"torture: {options.database}, {options.control or options.handler}\n")
+    sys.stdout.write(f"torture: {options.database}, {options.way}\n")

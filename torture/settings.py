@@ -12,11 +12,28 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
+    "django.contrib.messages",
+    "django.contrib.sessions",
     "payments_pages",
     "torture.effects",
 ]
-DATABASES = {"default": RUN["database"]}
+# Every door must have opted out of the request's transaction.
+DATABASES = {"default": {**RUN["database"], "ATOMIC_REQUESTS": True}}
 LOGGING_CONFIG = None
+ALLOWED_HOSTS = ["127.0.0.1"]
+ROOT_URLCONF = "torture.urls"
+STATIC_URL = "/static/"
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}]
 PAYMENTS_PAGES = {
     "SECRET_KEY": RUN["secret_key"],
     "BASE_URL": RUN["base_url"],
@@ -24,6 +41,13 @@ PAYMENTS_PAGES = {
     "SITE_URL": "https://merchant.example",
     "HANDLER": f"torture.handlers.give_{RUN['handler']}",
     "HANDLER_ATOMIC": RUN["handler"] == "atomic",
+    "DELIVERY": RUN["delivery"],
+    "NUDGE": "torture.messages.nudge" if RUN["delivery"] == "queued" else "",
+    "WEBHOOK_HEADER": "X-Torture-Signature",
+    "WEBHOOK_ALGORITHM": "sha256",
+    # All visitors come from one address, and every lie of the service counts as a guess.
+    "UNKNOWN_PER_ADDRESS": 10**9,
+    "UNKNOWN_IN_ALL": 10**9,
     # Short, so that twenty seconds hold many a deadline, lease and backoff.
     "CONNECT_TIMEOUT": 0.4,
     "READ_TIMEOUT": 0.4,

@@ -1,24 +1,30 @@
-"""Be a process that will be killed: the threads of a web server, or a sweep."""
+"""Be a process that will be killed: threads at a door, a web server, a queue's worker, a sweep."""
 
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, close_old_connections, connection
+from django.db import DatabaseError, InterfaceError, close_old_connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
 
 from payments_pages.choices import Door
 from payments_pages.confirmation import confirm_payment
 from payments_pages.databases import is_transient
 from payments_pages.sweeping import sweep_due
+from payments_pages.worker import take_message
 from torture.controls import CONTROLS
 from torture.handlers import begins
+from torture.messages import take
 from torture.pace import hurry
+from torture.site import serve
+from torture.visits import visit_site
 
-__all__ = ["live"]
+__all__ = ["ROLES", "live"]
 
 SWEEP_EVERY = 0.2
 
@@ -26,8 +32,9 @@ SWEEP_EVERY = 0.2
 def live(role: str) -> None:
     """Work until killed, or until the run is long over."""
     hurry()
-    actions = [_sweep] if role == "sweep" else [_visit] * settings.RUN["threads"]
-    threads = [threading.Thread(target=_repeat, args=(action,)) for action in actions]
+    connection_created.connect(_watch)
+    many = 1 if role in {"site", "sweep"} else settings.RUN["threads"]
+    threads = [threading.Thread(target=_repeat, args=(ROLES[role],)) for _thread in range(many)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -38,8 +45,7 @@ def _repeat(action: Callable[[], None]) -> None:
     while time.time() < settings.RUN["until"]:
         close_old_connections()
         try:
-            with connection.execute_wrapper(_note_fences):
-                action()
+            action()
         except Exception as error:  # noqa: BLE001 - the checker judges it
             _note_error(action, error)
             time.sleep(0.05)
@@ -56,6 +62,20 @@ def _visit() -> None:
     """Come back as a payer, or be told by a webhook; note what was answered."""
     reference = f"TORTURE-{_pick()}"
     begins.say("told", reference, _confirm(reference))
+
+
+def _visit_over_http() -> None:
+    reference = f"TORTURE-{_pick()}"
+    if (outcome := visit_site(reference)) is not None:
+        begins.say("told", reference, outcome)
+
+
+def _consume() -> None:
+    """Take a message, and lose it if killed now."""
+    if (reference := take()) is None:
+        time.sleep(0.05)
+    elif (outcome := take_message(reference)) is not None:
+        begins.say("told", reference, outcome)
 
 
 def _confirm(reference: str) -> str:
@@ -83,6 +103,22 @@ def _sweep() -> None:
     if settings.RUN["control"] is None:
         sweep_due()
     time.sleep(SWEEP_EVERY)
+
+
+ROLES: Mapping[str, Callable[[], None]] = {
+    "door": _visit,
+    "visitor": _visit_over_http,
+    "consumer": _consume,
+    "site": serve,
+    "sweep": _sweep,
+}
+"""What a process does over and over, by its role; a site serves until it is killed."""
+
+
+def _watch(connection: BaseDatabaseWrapper, **_named: Any) -> None:
+    """Note the fences of every connection, whoever's thread opens it."""
+    if _note_fences not in connection.execute_wrappers:
+        connection.execute_wrappers.append(_note_fences)
 
 
 def _note_fences(

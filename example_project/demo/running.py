@@ -9,11 +9,13 @@ from django.urls import reverse
 from example_project.delivery import worker_command
 from example_project.demo import server
 from example_project.demo.addresses import Addresses
+from example_project.demo.control import Control
+from example_project.demo.history import tell
 from example_project.demo.parts import MANAGE, Part, Parts
 from example_project.demo.stock import reset_admin, stock
 from example_project.demo.storage import Storage, UnpairedError
 
-__all__ = ["run", "start_sandbox", "start_site"]
+__all__ = ["furnish", "run", "start_sandbox", "start_site"]
 
 Say = Callable[[str], object]
 
@@ -25,17 +27,15 @@ def run(
     say: Say,
     *,
     fresh: bool,
+    history: bool,
 ) -> None:
-    """Start everything, print where it is, and stay.
+    """Start everything, print where it is, and stay. `history`: the shop gets a past.
 
     Ends by `KeyboardInterrupt`, or by `PartDiedError` when a process ends by itself; every process
     is stopped either way. Raise `PortTakenError`, `BusyError` or `UnpairedError` before anything has started.
     """
     with storage.locked(), Parts(environment=environment, logs=storage.logs) as parts:
-        addresses.require_free()
-        storage.prepare(fresh=fresh)
-        _start_paired_sandbox(parts, addresses, storage, say)
-        stock(addresses.control)
+        furnish(parts, addresses, storage, say, fresh=fresh, history=history)
         login, password = reset_admin()
         # This process only watches from here on.
         connections.close_all()
@@ -43,6 +43,19 @@ def run(
         parts.start("sweep", [MANAGE, "payments_pages_sweep", "--watch"])
         say(_summary(addresses, storage, login, password))
         parts.watch()
+
+
+def furnish(
+    parts: Parts, addresses: Addresses, storage: Storage, say: Say, *, fresh: bool, history: bool
+) -> None:
+    """Start the sandbox and fill the shop: what to sell and, with `history`, what was sold."""
+    addresses.require_free()
+    storage.prepare(fresh=fresh)
+    _start_paired_sandbox(parts, addresses, storage, say)
+    control = Control(addresses.control)
+    stock(control)
+    if history:
+        tell(control, storage.logs / "history.log")
 
 
 def start_sandbox(

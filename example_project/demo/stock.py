@@ -1,16 +1,17 @@
 """Put four offers, in three currencies and three languages, on the shop's shelf."""
 
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-import requests
 from django.contrib.auth import get_user_model
 
+from example_project.demo.control import Control
 from example_project.shop.models import Kind, Offer
 from payments_pages.models import PaymentPage
 from payments_pages.pages import create_page
 
-__all__ = ["CATALOGUE", "Item", "reset_admin", "stock"]
+__all__ = ["CATALOGUE", "Item", "reset_admin", "shelve", "stock"]
 
 ADMIN = "admin"
 
@@ -20,7 +21,7 @@ class Item:
     """Describe one offer; `amount` is in minor units of `currency`, None if the payer chooses.
 
     `name` and `description` are the page's own, in English; the rest are the shop's. `popup`
-    says that it is ordered in the shop and paid in a popup.
+    says that it is ordered in the shop and paid in a popup. `questions` are put to the payer.
     """
 
     slug: str
@@ -32,6 +33,7 @@ class Item:
     names: dict[str, str]
     descriptions: dict[str, str]
     popup: bool = False
+    questions: tuple[str, ...] = ()
 
 
 CATALOGUE = (
@@ -91,16 +93,23 @@ CATALOGUE = (
 )
 
 
-def stock(control: str) -> None:
-    """Create what is missing of the catalogue, at the service first; change nothing else.
+def stock(control: Control) -> None:
+    """Put the catalogue on the shelf.
 
-    The interface takes no currency for a page: it is the account's, so the account is told
-    through the sandbox's control API before each page, and left with the first one's after.
     Transactions name their page in `metadata.referrer`, as has been seen of the service: so a
     webhook alone, of a payer who closed the tab, is enough to know what was paid for.
     """
-    _set_account(control, metadata="referrer")
-    for item in CATALOGUE:
+    control.post("account", metadata="referrer")
+    shelve(control, CATALOGUE)
+
+
+def shelve(control: Control, items: Iterable[Item]) -> None:
+    """Create what is missing of `items`, at the service first; change nothing else.
+
+    The interface takes no currency for a page: it is the account's, so the account is told
+    through the sandbox's control API before each page, and left with the catalogue's first after.
+    """
+    for item in items:
         texts = {
             "kind": item.kind,
             "names": item.names,
@@ -112,12 +121,19 @@ def stock(control: str) -> None:
             # Heals an offer that was deleted; leaves one that was edited.
             Offer.objects.get_or_create(page=page, defaults=texts)
             continue
-        _set_account(control, currency=item.currency)
+        control.post("account", currency=item.currency)
         page = create_page(
-            name=item.name, amount=item.amount, description=item.description, slug=item.slug
+            name=item.name,
+            amount=item.amount,
+            description=item.description,
+            slug=item.slug,
+            custom_fields=[
+                {"display_name": question, "variable_name": question.lower().replace(" ", "_")}
+                for question in item.questions
+            ],
         )
         Offer.objects.update_or_create(page=page, defaults=texts)
-    _set_account(control, currency=CATALOGUE[0].currency)
+    control.post("account", currency=CATALOGUE[0].currency)
 
 
 def reset_admin() -> tuple[str, str]:
@@ -131,8 +147,3 @@ def reset_admin() -> tuple[str, str]:
     user.set_password(password)
     user.save()
     return ADMIN, password
-
-
-def _set_account(control: str, **settings: str) -> None:
-    answer = requests.post(f"{control}/account", json=settings, timeout=5)
-    answer.raise_for_status()

@@ -87,13 +87,14 @@ class Storage:
     def require_pair(self, control: str, site: str) -> None:
         """Raise `UnpairedError` if the shop knows a page that the running sandbox does not.
 
+        Pages that a sync has found missing are known to be.
         Also when a page sends its payers back to another origin than `site`: that address
         cannot be changed afterwards (interface: Update page).
         """
         answer = requests.get(f"{control}/state", timeout=5)
         answer.raise_for_status()
         known = {(page["id"], page["slug"]) for page in answer.json()["pages"]}
-        for page in PaymentPage.objects.confirmed():
+        for page in PaymentPage.objects.confirmed().filter(missing_since__isnull=True):
             if (page.remote_id, page.slug) not in known:
                 raise UnpairedError(f"The sandbox does not know the shop's page {page.slug!r}.")
             if page.redirect_url and not page.redirect_url.startswith(f"{site}/"):

@@ -1,29 +1,49 @@
-"""Show what is still being asked about."""
+"""Show the references that are, or were, asked about."""
+
+from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from payments_pages.admin.mirrors import ModeFilter, ReadOnlyAdmin, ltr, mode_name, moment, timeline
-from payments_pages.admin.transactions import verify_again
-from payments_pages.models import Verification
+from payments_pages.admin.cells import ltr, mode_name, moment
+from payments_pages.admin.filters import VouchedFilter
+from payments_pages.admin.mirrors import ReadOnlyAdmin
+from payments_pages.admin.searching import CUSTOMERS, keys_of
+from payments_pages.admin.selected import verify_again
+from payments_pages.admin.story import tell
+from payments_pages.admin.wording import own_words
+from payments_pages.models import PaymentPage, Transaction, Verification
 
 __all__ = ["VerificationAdmin"]
 
 
 @admin.register(Verification)
 class VerificationAdmin(ReadOnlyAdmin):
-    """List references with how asking went."""
+    """List references with how asking went; what is paid is among the transactions."""
 
-    list_display = ("code", "state", "attempts", "next", "last_error", "seen")
-    list_filter = ("state", "first_door", ("mode", ModeFilter))
+    list_display = ("code", "state", "attempts", "next", "error", "seen")
+    list_filter = ("state", VouchedFilter)  # what has an index
     search_fields = ("reference__exact",)
+    sortable_by = ("code", "seen")  # what has an index
     ordering = ("-pk",)
     actions = (verify_again,)
-    fields = (
-        "code", "state", "money_mode", "first_door", "vouched", "attempts", "next", "last_error", "seen",
-        "events",
+    change_form_template = "admin/payments_pages/verification/change_form.html"
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    "code", "payment", "state", "money_mode", "first_door", "vouched",
+                    "claimed", "attempts", "asked", "next", "error", "seen",
+                )
+            },
+        ),
     )  # fmt: skip
 
     class Media:
@@ -33,27 +53,72 @@ class VerificationAdmin(ReadOnlyAdmin):
         """Say whether this person may ask the service again."""
         return request.user.has_perm("payments_pages.verify_transaction")
 
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:  # noqa: ARG002 - Django's signature
+        """Find a whole reference, byte for byte."""
+        term = search_term.strip()
+        found = queryset.filter(reference_key__in=keys_of(term)) if term else queryset
+        return found, False
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Add the timeline."""
+        row: Model | None = kwargs.get("obj")
+        if isinstance(row, Verification):
+            shown = request.user.has_perm(CUSTOMERS)
+            paid = self._paid(row)
+            context["story"] = tell(row, paid, customers_shown=shown)
+        return super().render_change_form(request, context, *args, **kwargs)
+
     @admin.display(description=gettext_lazy("reference"), ordering="reference")
     def code(self, row: Verification) -> SafeString:
         """Show the reference."""
         return ltr(row.reference)
+
+    @admin.display(description=gettext_lazy("payment"))
+    def payment(self, row: Verification) -> SafeString | str:
+        """Lead to the payment, once the service has told us of one."""
+        paid = self._paid(row)
+        if paid is None:
+            return _("The service has told us of no payment under this reference.")
+        name = "admin:payments_pages_transaction_change"
+        url = reverse(name, args=[paid.pk], current_app=self.admin_site.name)
+        return format_html('<a href="{}">{}</a>', url, _("Open the payment"))
+
+    def _paid(self, row: Verification) -> Transaction | None:
+        if not hasattr(row, "pp_paid"):
+            rows = Transaction.objects.primary().filter(reference_key=row.reference_key)
+            row.pp_paid = rows.first()  # type: ignore[attr-defined]  # read once for a page
+        found: Transaction | None = row.pp_paid  # type: ignore[attr-defined]
+        return found
 
     @admin.display(description=gettext_lazy("mode"))
     def money_mode(self, row: Verification) -> str:
         """Say whether it is about test or live money."""
         return mode_name(row.mode)
 
+    @admin.display(description=gettext_lazy("claimed page"))
+    def claimed(self, row: Verification) -> SafeString | str:
+        """Name the page that the payer came back by."""
+        page = row.page_claim and PaymentPage.objects.filter(token=row.page_claim).first()
+        return format_html('<bdi dir="auto">{}</bdi>', page.name) if page else "–"
+
+    @admin.display(description=gettext_lazy("last asked"), ordering="asked_at")
+    def asked(self, row: Verification) -> SafeString | str:
+        """Show when the service was asked last."""
+        return moment(row.asked_at) or "–"
+
     @admin.display(description=gettext_lazy("next ask"), ordering="next_at")
-    def next(self, row: Verification) -> SafeString:
+    def next(self, row: Verification) -> SafeString | str:
         """Show when it is asked about next."""
-        return moment(row.next_at)
+        return moment(row.next_at) or "–"
+
+    @admin.display(description=gettext_lazy("last error"))
+    def error(self, row: Verification) -> SafeString:
+        """Show why the last ask gave no answer."""
+        return own_words(row.last_error)
 
     @admin.display(description=gettext_lazy("first seen"), ordering="created_at")
     def seen(self, row: Verification) -> SafeString:
         """Show when it first came."""
         return moment(row.created_at)
-
-    @admin.display(description=gettext_lazy("timeline"))
-    def events(self, row: Verification) -> SafeString:
-        """Show what happened to it."""
-        return timeline(row.reference_key)

@@ -43,14 +43,14 @@ _REQUIRED = {
 
 @register(Tags.compatibility)
 def check_mode(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
-    """E005: mode unknown. E006: mode against the key. W002: a test key with DEBUG off."""
+    """E005: mode unknown. E006: mode against the key. W002: a test key with DEBUG off. W007: only a vault knows the mode."""
     key = conf.get("SECRET_KEY")
-    if callable(key):
-        # Not called: a check asks no vault. Its prefix cannot tell the mode at start-up.
-        return []
     mode, prefix = conf.get("MODE"), _prefix(key)
     if mode is not None and mode not in Mode.values:
         return [error('PAYMENTS_PAGES["MODE"] must be "test" or "live".', '"MODE": "live"', 5)]
+    if callable(key):
+        # Not called: a check asks no vault. Its prefix cannot tell the mode at start-up.
+        return [] if mode else [warning(_MODE_IN_A_VAULT, '"MODE": "live"', 7)]
     if mode is None and prefix is None and key:
         hint = '"MODE": "test" or "live"'
         return [error("Neither MODE nor the key's prefix says whether money is real.", hint, 5)]
@@ -61,6 +61,12 @@ def check_mode(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
         hint = "Use a live key in production; with a test key no money moves."
         return [warning("A test key is used with DEBUG off.", hint, 2)]
     return []
+
+
+_MODE_IN_A_VAULT = (
+    "SECRET_KEY is a callable and MODE is not set: the callable is asked for every reference, and "
+    "while it fails no reference can be noted for the sweep."
+)
 
 
 def _prefix(key: object) -> str | None:

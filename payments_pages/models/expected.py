@@ -90,7 +90,7 @@ class ExpectedPayment(models.Model):
     """
 
     reference = models.CharField(_("reference"), max_length=128)
-    reference_key = models.CharField(max_length=64, unique=True, editable=False)
+    reference_key = models.CharField(max_length=64, editable=False)
     amount = models.BigIntegerField(_("amount"))
     currency = models.CharField(_("currency"), max_length=16)
     page = models.ForeignKey(
@@ -111,6 +111,7 @@ class ExpectedPayment(models.Model):
         verbose_name = _("expected payment")
         verbose_name_plural = _("expected payments")
         constraints = [
+            models.UniqueConstraint(fields=["reference_key"], name="pp_expected_key"),
             models.CheckConstraint(
                 condition=models.Q(amount__gt=0), name="pp_expected_amount_positive"
             )

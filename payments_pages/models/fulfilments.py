@@ -7,6 +7,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from payments_pages.choices import FulfilmentState, Reason
+from payments_pages.models.deferred import ReadAtOnce
 from payments_pages.models.querysets import DueQuerySet
 from payments_pages.models.transactions import Transaction
 
@@ -19,7 +20,7 @@ class FulfilmentQuerySet(DueQuerySet["Fulfilment"]):
     open_states = (FulfilmentState.PENDING, FulfilmentState.FAILED, FulfilmentState.DELIVERING)
 
 
-class Fulfilment(models.Model):
+class Fulfilment(ReadAtOnce):
     """Give the value of one transaction, once.
 
     The two unique columns are the promise: one row per reference, one row per transaction.
@@ -33,7 +34,7 @@ class Fulfilment(models.Model):
         on_delete=models.PROTECT,
         related_name="fulfilment",
     )
-    reference_key = models.CharField(max_length=64, unique=True, editable=False)
+    reference_key = models.CharField(max_length=64, editable=False)
     idempotency_key = models.UUIDField(
         _("idempotency key"), default=uuid.uuid4, unique=True, editable=False
     )
@@ -55,9 +56,11 @@ class Fulfilment(models.Model):
     class Meta:
         verbose_name = _("fulfilment")
         verbose_name_plural = _("fulfilments")
+        # Not `unique=True`: on PostgreSQL that adds a second index, for LIKE, which nobody asks.
+        constraints = [models.UniqueConstraint(fields=["reference_key"], name="pp_fulfilment_key")]
         indexes = [
             models.Index(fields=["state", "next_at"], name="pp_fulfilment_due"),
-            models.Index(fields=["-created_at"], name="pp_fulfilment_created"),
+            models.Index(fields=["state", "transaction"], name="pp_fulfilment_state"),
         ]
         permissions = [
             ("retry_fulfilment", _("Can try a delivery again")),

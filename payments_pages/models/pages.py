@@ -17,6 +17,19 @@ class PaymentPageQuerySet(PrimaryQuerySet["PaymentPage"]):
         """Return the pages that the service is known to have."""
         return self.filter(remote_id__isnull=False)
 
+    def on_sale(self) -> "PaymentPageQuerySet":
+        """Return active pages that have a price and that the service is known to have."""
+        return self.confirmed().filter(active=True, amount__isnull=False)
+
+    def like(self, page: "PaymentPage") -> "PaymentPageQuerySet":
+        """Return the other pages on sale at a page's price; none if it is not on sale itself.
+
+        Such pages cannot be told apart by money: a payer could claim one for the other.
+        """
+        if not page.active or page.amount is None:
+            return self.none()
+        return self.on_sale().filter(currency=page.currency, amount=page.amount).exclude(pk=page.pk)
+
 
 class PaymentPage(models.Model):
     """Mirror one hosted page; names are the wire's.

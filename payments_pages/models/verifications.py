@@ -28,7 +28,7 @@ class Verification(models.Model):
     """
 
     reference = models.CharField(_("reference"), max_length=128)
-    reference_key = models.CharField(max_length=64, unique=True, editable=False)
+    reference_key = models.CharField(max_length=64, editable=False)
     mode = models.CharField(_("mode"), max_length=8)
     state = models.CharField(_("state"), max_length=16, choices=VerificationState)
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
@@ -54,9 +54,12 @@ class Verification(models.Model):
     class Meta:
         verbose_name = _("verification")
         verbose_name_plural = _("verifications")
+        # Not `unique=True`: on PostgreSQL that adds a second index, for LIKE, which nobody asks.
+        constraints = [models.UniqueConstraint(fields=["reference_key"], name="pp_verification_key")]
         indexes = [
             models.Index(fields=["state", "next_at"], name="pp_verification_due"),
-            models.Index(fields=["-created_at"], name="pp_verification_created"),
+            models.Index(fields=["state", "id"], name="pp_verification_state"),
+            models.Index(fields=["created_at", "id"], name="pp_verification_created"),
             models.Index(fields=["reference"], name="pp_verification_reference"),
         ]
 

@@ -33,6 +33,7 @@ refused.
     POST   account                   {"currency": "JOD", "webhook_url": "http://…"}
     POST   pages                     {"name": "Tea box", "slug": "tea-box", "amount": 10000}
     POST   pages/<id or slug>        {"active": false}: any field
+    DELETE pages/<id or slug>        forget it, which the API itself never does
     POST   pay                       {"page": "tea-box", "status": "success", "late": 5}
     POST   checkouts                 {"reference": "A-1", "amount": 500, "email": "a@b.test"}
     POST   checkouts/<reference>     {"status": "success", "late": 5}: its payer decides

@@ -89,6 +89,7 @@ class Control:
             ("POST", "account", 1): self._set_account,
             ("POST", "pages", 1): self._add_page,
             ("POST", "pages", 2): self._change_page,
+            ("DELETE", "pages", 2): self._forget_page,
             ("POST", "pay", 1): self._pay,
             ("POST", "checkouts", 1): self._start_checkout,
             ("POST", "checkouts", 2): self._end_checkout,
@@ -134,6 +135,9 @@ class Control:
 
     def _change_page(self, asked: _Asked) -> Payload:
         return self._state.change_page(self._page(asked.key)["id"], asked.body)
+
+    def _forget_page(self, asked: _Asked) -> Payload:
+        return self._state.forget_page(self._page(asked.key)["id"])
 
     def _page(self, key: str) -> Payload:
         page = self._state.find_page(key)

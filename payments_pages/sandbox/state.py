@@ -86,6 +86,8 @@ class State:
         self.on_change: Callable[[State], None] = lambda _state: None
         self._initial_account = account
         self._pages: dict[int, Payload] = {}
+        # Not how many there are: one that is forgotten shifts nobody's id.
+        self._last_page_id = FIRST_PAGE_ID - 1
         self._slugs: dict[str, int] = {}
         self._transactions: dict[str, StoredTransaction] = {}
         self._access_codes: dict[str, str] = {}
@@ -104,6 +106,7 @@ class State:
         """Forget pages, transactions, requests and changed settings."""
         with self.lock:
             self.account = self._initial_account
+            self._last_page_id = FIRST_PAGE_ID - 1
             for store in (self._pages, self._slugs, self._transactions, self._access_codes):
                 store.clear()
             self._requests.clear()
@@ -146,10 +149,11 @@ class State:
         with self.lock:
             slug = _unused(self._slugs, 9) if slug is None else slug
             values.setdefault("currency", self.account.currency)
-            # No page is ever deleted.
-            page_id = FIRST_PAGE_ID + len(self._pages)
+            page_id = self._last_page_id + 1
             values |= {"page_id": page_id, "slug": slug, "domain": self.account.domain}
-            return self._put_page(page_payload(**values) | stamps)
+            page = self._put_page(page_payload(**values) | stamps)
+            self._last_page_id = page_id
+            return page
 
     def change_page(self, page_id: int, values: Mapping[str, Any]) -> Payload:
         """Change fields of a page and its `updatedAt`.
@@ -159,6 +163,18 @@ class State:
         with self.lock:
             stamped = {"updatedAt": iso(datetime.now(UTC)), **values, "id": page_id}
             return self._put_page({**self._pages[page_id], **stamped})
+
+    def forget_page(self, page_id: int) -> Payload:
+        """Lose a page and return it; raise `KeyError` if there is none.
+
+        The interface deletes no page; a merchant's mirror must bear it all the same when one is
+        no longer listed (another account's key, a page that the service withdrew).
+        """
+        with self.lock:
+            page = self._pages.pop(page_id)
+            del self._slugs[page["slug"]]
+            self.on_change(self)
+            return page
 
     def _put_page(self, page: Payload) -> Payload:
         if self._slugs.get(page["slug"], page["id"]) != page["id"]:
@@ -257,5 +273,6 @@ class State:
             for page in pages:
                 self._pages[page["id"]] = page
                 self._slugs[page["slug"]] = page["id"]
+                self._last_page_id = max(self._last_page_id, page["id"])
             for stored in transactions:
                 self._keep(stored)

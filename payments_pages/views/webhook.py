@@ -7,8 +7,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
 from payments_pages.choices import Outcome
 from payments_pages.conf import conf
-from payments_pages.confirmation import Confirmation
-from payments_pages.exceptions import InvalidEvent
+from payments_pages.confirmation import COME_BACK, Confirmation
+from payments_pages.exceptions import InvalidEvent, UnusableKey
 from payments_pages.signatures import ALGORITHMS, is_signed
 from payments_pages.views.bodies import read_body
 from payments_pages.views.doors import answer, door
@@ -29,7 +29,8 @@ def webhook(request: HttpRequest) -> HttpResponse:
     """Answer 200 for what is done or on record, 503 for what should be sent again.
 
     401 without a good signature, and for every request until header and algorithm are set:
-    closed by default. 400 for what is no event, 413 for what is too large.
+    closed by default. 503 when they cannot be read, for the next sending may find them. 400 for
+    what is no event, 413 for what is too large.
     """
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
@@ -38,6 +39,10 @@ def webhook(request: HttpRequest) -> HttpResponse:
         if not _is_ours(request, body):
             return answer({"outcome": "unsigned"}, status=HTTPStatus.UNAUTHORIZED)
         return _taken(take_event(body))
+    except UnusableKey as error:
+        logger.critical("webhook.no_secrets: %s", error, extra={"why": str(error)})
+        data: dict[str, object] = {"outcome": Outcome.UNAVAILABLE}
+        return answer(data, status=HTTPStatus.SERVICE_UNAVAILABLE, retry_after=COME_BACK)
     except InvalidEvent as error:
         logger.warning("webhook.invalid: %s", error, extra={"why": str(error)})
         return answer({"outcome": "invalid", "detail": str(error)}, status=error.status)

@@ -1,5 +1,6 @@
-"""The admin: staff ask the service again about a reference."""
+"""The admin: staff bring a reference in by hand."""
 
+import html
 import re
 
 import pytest
@@ -9,11 +10,8 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.test import Client
 from django.urls import reverse
 
-from payments_pages.choices import Door, Outcome
-from payments_pages.models import Verification
-from payments_pages.references import reference_key
-from payments_pages.verification import note
-from tests.doors.behaviour import Answer, DoorBehaviour, Meaning
+from payments_pages.choices import Outcome
+from tests.doors.behaviour import Answer, Meaning, OutsideDoorBehaviour
 
 OUTCOMES = {
     Outcome.DELIVERED: Meaning.GIVEN,
@@ -28,7 +26,7 @@ OUTCOMES = {
 }
 
 
-class TestAdminDoor(DoorBehaviour):
+class TestAdminDoor(OutsideDoorBehaviour):
     asks_again_about_settled = True
 
     @pytest.fixture(autouse=True)
@@ -39,29 +37,23 @@ class TestAdminDoor(DoorBehaviour):
         assert SessionStore(self.cookies["sessionid"]).exists(self.cookies["sessionid"])
 
     def send(self, reference: str) -> Answer:
-        """Choose the reference in the list of those that are asked about."""
-        note(reference, reference_key(reference), door=Door.ADMIN)
-        row = Verification.objects.get(reference_key=reference_key(reference))
-        url = self.origin + reverse("admin:payments_pages_verification_changelist")
+        """Type the reference into the form."""
+        url = self.origin + reverse("admin:payments_pages_transaction_verify_reference")
         with requests.Session() as session:
             session.trust_env = False
             session.cookies.update(self.cookies)
-            listed = session.get(url, timeout=30)
-            token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', listed.text)
+            form = session.get(url, timeout=30)
+            token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', form.text)
             assert token is not None
-            form = {
-                "action": "verify_again",
-                "_selected_action": row.pk,
-                "csrfmiddlewaretoken": token[1],
-            }
-            answer = session.post(url, data=form, timeout=30)
+            data = {"reference": reference, "csrfmiddlewaretoken": token[1]}
+            answer = session.post(url, data=data, timeout=30)
         return Answer(answer.status_code, answer.text)
 
     def meaning(self, answer: Answer) -> Meaning:
         assert answer.status == 200
-        message = re.search(r'<li class="(\w+)">([^<]*)</li>', answer.text)
-        assert message is not None
-        if message[1] == "error":
+        if "errorlist" in answer.text:
             return Meaning.INVALID
-        said = message[2].rsplit(": ", 1)[1]
-        return next(OUTCOMES[outcome] for outcome in OUTCOMES if outcome.label == said)
+        said = re.search(r'<span class="pp-outcome">([^<]*)</span>', answer.text)
+        assert said is not None
+        label = html.unescape(said[1])
+        return next(OUTCOMES[outcome] for outcome in OUTCOMES if outcome.label == label)

@@ -6,11 +6,12 @@ its own and goes on when it may. The call to the service lies between two of the
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from tests.conftest import in_thread
+from django.db import connections
+
 from tests.crash.points import Points
 
 __all__ = ["Meeting", "Rival", "meetings"]
@@ -24,9 +25,10 @@ MOST_STEPS = 60
 class Rival(Points):
     """A thread that stops before each of its steps until it may take it."""
 
-    def __init__(self, action: Callable[[], Any]) -> None:
+    def __init__(self, action: Callable[[], Any], thread: Executor) -> None:
         super().__init__()
         self._action = action
+        self._thread = thread
         self._limit = 0
         self._change = threading.Condition()
         self._started = False
@@ -40,7 +42,7 @@ class Rival(Points):
             self._change.notify_all()
         if not self._started:
             self._started = True
-            self.result = in_thread(self._run)
+            self.result = self._thread.submit(self._run)
         with self._change:
             while not self._ended:
                 reached = len(self.seen)
@@ -88,11 +90,26 @@ def meetings(
     second that is blocked cannot come further, whatever j. `prepare` gets the number of the
     meeting and gives the two actions; `meanwhile` happens when the first has stopped.
     """
+    # Two threads for all meetings: what a thread opens, its line to the database and to the
+    # service, costs more than the steps that are watched.
+    with ThreadPoolExecutor(1) as here, ThreadPoolExecutor(1) as there:
+        try:
+            yield from _meetings(prepare, meanwhile, (here, there))
+        finally:
+            for thread in (here, there):
+                thread.submit(connections.close_all).result(timeout=30)
+
+
+def _meetings(
+    prepare: Callable[[int], tuple[Callable[[], Any], Callable[[], Any]]],
+    meanwhile: Callable[[int], None],
+    threads: tuple[Executor, Executor],
+) -> Iterator[Meeting]:
     number = 0
     for i in range(1, MOST_STEPS):
         for j in range(1, MOST_STEPS):
             number += 1
-            first, second = map(Rival, prepare(number))
+            first, second = map(Rival, prepare(number), threads)
             first_came = first.run_to(i)
             meanwhile(number)
             second_came = second.run_to(j)

@@ -53,6 +53,10 @@ class Place:
             confirm_payment(reference, door=Door.ADMIN, vouched=True, refresh=True).outcome
         )
 
+    def attribute(self, reference: str) -> Action:
+        row = Fulfilment.objects.select_related("transaction").get(transaction__reference=reference)
+        return lambda: staff.attribute(row, self.page, actor="Rana")
+
     def approve(self, reference: str) -> Action:
         row = Fulfilment.objects.get(transaction__reference=reference)
         return lambda: staff.approve(row, actor="Rana", note="paid the rest in cash")
@@ -219,6 +223,33 @@ def test_approval_against_a_second_look(place: Place, leases: str, swapped: bool
         return place.approve(reference), place.reverify(reference)
 
     assert play(pair, swapped=swapped) > 50
+
+
+@both_ways
+def test_attribution_against_a_second_look(place: Place, leases: str, swapped: bool) -> None:
+    """Staff name the page while the service is asked again; what they said is not lost."""
+
+    def pair(reference: str) -> tuple[Action, Action]:
+        place.sandbox.pay("tea-box", reference=reference)
+        assert place.webhook(reference)() is Outcome.HELD
+        return place.attribute(reference), place.reverify(reference)
+
+    assert play(pair, swapped=swapped) > 50
+    pages = Transaction.objects.values_list("page", "attributed_by").distinct()
+    assert list(pages) == [(place.page.pk, "staff")]
+
+
+@both_ways
+def test_attribution_against_the_payers_own_claim(place: Place, leases: str, swapped: bool) -> None:
+    """Staff name the page while the payer comes back by its callback."""
+
+    def pair(reference: str) -> tuple[Action, Action]:
+        place.sandbox.pay("tea-box", reference=reference)
+        assert place.webhook(reference)() is Outcome.HELD
+        return place.attribute(reference), place.callback(reference)
+
+    assert play(pair, swapped=swapped) > 20
+    assert set(Transaction.objects.values_list("page", flat=True)) == {place.page.pk}
 
 
 def test_approval_against_rejection(place: Place) -> None:

@@ -131,13 +131,13 @@ def test_the_admin_acts_on_the_primary(
     confirm_payment("PPG-1", door=Door.CALLBACK, page_token=tea_box.token)
     catch_up()
     client.force_login(get_user_model().objects.create_superuser("dana"))
-    pk = Fulfilment.objects.get().pk
-    address = reverse("admin:payments_pages_fulfilment_changelist")
+    pk = Transaction.objects.get().pk
+    address = reverse("admin:payments_pages_transaction_changelist")
     assert client.get(address).status_code == 200
-    form = {
-        "action": "approve_held", "_selected_action": pk, "confirmed": "1", "note": "agreed",
-    }  # fmt: skip
+    form = {"action": "approve_held", "_selected_action": pk}
+    seen = client.post(address, form).context["rows"][0]["seen"]
     for _time in range(2):
-        assert client.post(address, form).status_code == 302
+        more = {"confirmed": "1", "note": "agreed", "seen": seen}
+        assert client.post(address, {**form, **more}).status_code == 302
     assert Fulfilment.objects.using("default").get().state == State.DELIVERED
     assert goods() == 1

@@ -53,6 +53,13 @@ def test_pages_are_made_and_changed(sandbox: Sandbox, control: Any) -> None:
     assert (page["active"], page["currency"]) == (False, "ILS")
 
 
+def test_a_page_is_forgotten_and_its_id_stays_with_it(sandbox: Sandbox, control: Any) -> None:
+    first, second = sandbox.add_page(slug="tea"), sandbox.add_page(slug="milk")
+    assert control("DELETE", "pages/tea")["id"] == first["id"]
+    assert sandbox.state.pages() == [second]
+    assert sandbox.add_page(slug="tea")["id"] > second["id"]
+
+
 def test_a_person_pays(sandbox: Sandbox, control: Any) -> None:
     sandbox.add_page(slug="tea", amount=500)
     data = control("POST", "pay", json={"page": "tea", "status": "failed", "reference": "A-1",

@@ -1,6 +1,7 @@
 """Fixtures for tests of the wire."""
 
 import shutil
+import socket
 import ssl
 import subprocess
 from collections.abc import Callable, Iterator
@@ -19,6 +20,20 @@ from tests.wire.raw_server import RawServer
 def serve() -> Iterator[Callable[..., RawServer]]:
     with ExitStack() as stack:
         yield lambda script, tls=None: stack.enter_context(RawServer(script, tls))
+
+
+@pytest.fixture
+def deaf_port() -> Iterator[int]:
+    """Listen with a full queue: connecting then waits without an answer."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _place in range(4):
+            filler = stack.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]
 
 
 @pytest.fixture(scope="session")

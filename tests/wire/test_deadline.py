@@ -3,8 +3,7 @@
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -122,20 +121,6 @@ def test_a_server_that_stalls_in_the_tls_handshake_is_left(
             post(transport)
         assert time.monotonic() - started < 3
         assert caught.value.maybe_done is False
-
-
-@pytest.fixture
-def deaf_port() -> Iterator[int]:
-    """Listen with a full queue: connecting then waits without an answer."""
-    with ExitStack() as stack:
-        listener = stack.enter_context(socket.socket())
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(0)
-        for _place in range(4):
-            filler = stack.enter_context(socket.socket())
-            filler.setblocking(False)
-            filler.connect_ex(listener.getsockname())
-        yield listener.getsockname()[1]
 
 
 def test_many_addresses_of_a_name_do_not_multiply_the_time(

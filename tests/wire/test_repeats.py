@@ -20,6 +20,7 @@ from payments_pages.exceptions import (
 from payments_pages.gates import Gates
 from payments_pages.transport import Transport
 from tests.wire.raw_server import (
+    KEY,
     OK,
     RawServer,
     answer,
@@ -95,10 +96,66 @@ def test_case_c27_retry_after_is_heeded_by_not_asking_and_never_slept(
 
 
 def test_a_service_that_is_slow_is_not_asked_twice(serve: Callable[..., RawServer]) -> None:
+    """Although most of the deadline is left: it may still be at work on the first call."""
     server = serve(one_after_the_other(say_nothing, answer(OK)))
     with pytest.raises(ServiceUnavailable):
-        get(to(server, read_timeout=0.1))
+        get(to(server, read_timeout=0.1, deadline=20))
     assert len(server.requests) == 1
+
+
+@pytest.fixture
+def led_to(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
+    """Lead each new connection to the next of these ports, as a balancer's nodes; those used."""
+
+    def lead(*ports: int) -> list[int]:
+        used: list[int] = []
+
+        def resolve(*_arguments: Any, **_named: Any) -> list[Any]:
+            used.append(ports[min(len(used), len(ports) - 1)])
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", used[-1]))]
+
+        monkeypatch.setattr(socket, "getaddrinfo", resolve)
+        return used
+
+    return lead
+
+
+def unconnected(**more: Any) -> Transport:
+    return Transport(
+        secret_key=KEY, base_url="http://nodes.localhost/api", connect_timeout=0.1, **more
+    )
+
+
+def test_a_get_that_got_no_connection_in_time_tries_another(
+    deaf_port: int, led_to: Callable[..., list[int]], serve: Callable[..., RawServer]
+) -> None:
+    server = serve(answer(OK))
+    used = led_to(deaf_port, server.port)
+    assert get(unconnected()).status == 200
+    assert used == [deaf_port, server.port]
+
+
+def test_a_get_that_gets_no_connection_tries_twice_and_within_the_deadline(
+    deaf_port: int, led_to: Callable[..., list[int]]
+) -> None:
+    used = led_to(deaf_port)
+    with pytest.raises(ServiceUnavailable, match="in time"):
+        get(unconnected())
+    assert len(used) == 2
+    used.clear()
+    with pytest.raises(ServiceUnavailable):
+        get(unconnected(deadline=0.1))
+    assert len(used) == 1, "no time was left"
+
+
+def test_a_post_that_got_no_connection_is_not_sent_again(
+    deaf_port: int, led_to: Callable[..., list[int]]
+) -> None:
+    used = led_to(deaf_port)
+    with pytest.raises(ServiceUnavailable) as caught:
+        post(unconnected())
+    assert len(used) == 1
+    assert caught.value.maybe_done is False
 
 
 @pytest.mark.parametrize("method", [post, put])

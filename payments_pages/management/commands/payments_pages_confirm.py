@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import close_old_connections
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
 from payments_pages.choices import Door, Outcome
 from payments_pages.confirmation import confirm_payment
+from payments_pages.databases import renew_connections
 from payments_pages.exceptions import InvalidReference
 from payments_pages.management.progress import Progress
 from payments_pages.verification import waiting_references
@@ -67,7 +67,7 @@ class Command(BaseCommand):
         counts: Counter[str] = Counter()
         for number, reference in enumerate(references, 1):
             line.show(f"{number} of {len(references)} …")
-            close_old_connections()
+            renew_connections()
             outcome = _confirm(reference, refresh=refresh)
             counts[outcome] += 1
             if outcome not in _GIVEN:

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
 
 from payments_pages.conf import conf
-from payments_pages.exceptions import InvalidReference
+from payments_pages.exceptions import InvalidReference, UnusableKey
 from payments_pages.references import check_reference
 from payments_pages.signatures import ALGORITHMS, sign
 
@@ -37,7 +37,11 @@ class Command(BaseCommand):
         """Post it; print the status and the answer."""
         if not conf.webhook_header or conf.webhook_algorithm not in ALGORITHMS:
             raise CommandError("Set WEBHOOK_HEADER and WEBHOOK_ALGORITHM first.")
-        if not conf.webhook_secrets:
+        try:
+            secrets = conf.webhook_secrets
+        except UnusableKey as error:
+            raise CommandError(str(error)) from error
+        if not secrets:
             raise CommandError("WEBHOOK_SECRETS is empty: name a secret to sign with.")
         if not conf.site_url and not options["url"]:
             raise CommandError("Set SITE_URL, or give --url.")
@@ -50,7 +54,7 @@ class Command(BaseCommand):
         body = json.dumps({"event": options["event"], "data": {name: reference}}).encode()
         headers = {
             "Content-Type": "application/json",
-            conf.webhook_header: sign(body, conf.webhook_secrets[0], conf.webhook_algorithm),
+            conf.webhook_header: sign(body, secrets[0], conf.webhook_algorithm),
         }
         try:
             answer = requests.post(

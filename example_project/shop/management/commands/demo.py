@@ -50,6 +50,12 @@ class Command(BaseCommand):
             help="begin anew: old files are set aside, a server's database is emptied",
         )
         parser.add_argument(
+            "--no-history",
+            action="store_false",
+            dest="history",
+            help="sell nothing beforehand: only what you do yourself is in the admin",
+        )
+        parser.add_argument(
             "--port",
             type=int,
             default=os.environ.get("DEMO_PORT", SITE_PORT),
@@ -70,7 +76,7 @@ class Command(BaseCommand):
                 if options["once"]:
                     self._once(addresses)
                 else:
-                    self._stay(addresses, fresh=options["fresh"])
+                    self._stay(addresses, fresh=options["fresh"], history=options["history"])
         except (PortTakenError, BusyError, UnpairedError, PartDiedError, StoryError) as error:
             raise CommandError(str(error)) from error
         except OperationalError as error:
@@ -78,11 +84,11 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             self.stdout.write("\nStopped.")
 
-    def _stay(self, addresses: Addresses, *, fresh: bool) -> None:
+    def _stay(self, addresses: Addresses, *, fresh: bool, history: bool) -> None:
         storage = Storage(_directory(addresses, _chosen_database()))
         environment = addresses.environment(_chosen_database() or sqlite_url(storage.database))
         _begin_with(environment)
-        run(addresses, storage, environment, self.stdout.write, fresh=fresh)
+        run(addresses, storage, environment, self.stdout.write, fresh=fresh, history=history)
 
     def _once(self, addresses: Addresses) -> None:
         if not is_current({"DEMO_ONCE": "yes"}):

@@ -1,0 +1,1 @@
+"""What every site of the benchmark has in common; each runs in its own processes and settings."""

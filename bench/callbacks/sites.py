@@ -1,0 +1,42 @@
+"""List the sites that are measured."""
+
+from bench.callbacks.servers import Site
+
+__all__ = ["FLOOR", "OURS", "peer_sites", "sites"]
+
+FLOOR, OURS = "floor", "payments_pages"
+
+
+def sites() -> list[Site]:
+    """Return the floor and ours."""
+    return [
+        Site(
+            FLOOR,
+            "bench.floor",
+            query="/query/?reference={0}",
+            webhook="/webhook/",
+            signature="sha256",
+        ),
+        Site(OURS, "bench.ours", webhook="/payments/webhook/", signature="sha256"),
+    ]
+
+
+def peer_sites(python: str) -> list[Site]:
+    """Return the peers, which an environment of their own runs."""
+    return [
+        Site(
+            "django-paystack-wallet",
+            "bench.peers.wallet_site",
+            python,
+            webhook="/wallet/webhook/",
+            signature="sha512",
+        ),
+        Site("django-payments", "bench.peers.payments_site", python),
+        Site(
+            "paystack-django",
+            "bench.peers.paystack_site",
+            python,
+            webhook="/paystack/webhook/",
+            signature="sha512",
+        ),
+    ]

@@ -1,0 +1,1 @@
+"""A site with `payments_pages`, as its quickstart sets it up; every setting is the default."""

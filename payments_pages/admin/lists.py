@@ -1,0 +1,172 @@
+"""Hold what all our lists are: as quick over a million rows as over a thousand.
+
+Nothing is counted beyond `CAP`, no filter reads the table for its choices, and each order that a
+reader can ask for is an index's. A list with a drill-down by date names its field:
+
+    class TransactionAdmin(ReadOnlyAdmin):
+        period_field = "paid_at"         # instead of date_hierarchy
+        index_orders = {"fulfilment__": "-fulfilment__transaction_id"}
+
+The second says: when a query parameter begins so, order by that column instead of by `-pk`. It is
+the same order, but by the table that the filter reads, whose index then serves both.
+
+A template of one model extends `admin/payments_pages/change_list.html`, whose block
+`date_hierarchy` shows `cl.periods` by `admin/payments_pages/periods.html`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.views.main import ORDER_VAR, SEARCH_VAR, ChangeList
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.functional import cached_property
+from django.utils.translation import gettext as _
+
+from payments_pages.admin.periods import Periods
+
+__all__ = ["CAP", "CappedChangeList", "CappedPaginator", "ListAdmin"]
+
+CAP = 10_000
+"""Rows that a list counts and shows; who wants an older one narrows the list (our decision)."""
+
+
+class CappedPaginator(Paginator):  # type: ignore[type-arg]  # generic for mypy only
+    """Count at most `CAP` rows and offer no page beyond them.
+
+    `COUNT(*)` over what a filter finds reads all of it; a page far in skips as many rows.
+    """
+
+    in_order = True
+    """Whether to count along the list's own order. Its index knows where the filtered rows lie;
+    without an order PostgreSQL may read the table from its beginning until it has seen enough."""
+
+    @cached_property
+    def counted(self) -> int:
+        """Return how many rows there are, or `CAP + 1` for any number beyond."""
+        rows = self.object_list
+        if not isinstance(rows, QuerySet):
+            return len(rows)
+        rows = rows if self.in_order else rows.order_by()
+        return rows[: CAP + 1].count()
+
+    @cached_property
+    def count(self) -> int:
+        """Return how many rows can be paged through."""
+        return min(self.counted, CAP)
+
+    @property
+    def capped(self) -> bool:
+        """Say whether there are more rows than can be paged through."""
+        return self.counted > CAP
+
+
+class CappedChangeList(ChangeList):
+    """List rows by a capped count, in an order that an index has, with our drill-down by date."""
+
+    capped = False
+
+    @property
+    def cap_text(self) -> str:
+        """Say how many rows there are where nobody has counted them all."""
+        return f"{CAP:,}+"
+
+    @cached_property
+    def periods(self) -> Periods | None:
+        """Return the drill-down by date, if this list has one."""
+        field = getattr(self.model_admin, "period_field", None)
+        return Periods(self, field) if field else None
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Read one page of rows."""
+        super().get_results(request)
+        self.capped = getattr(self.paginator, "capped", False)
+        if self.capped:
+            # The search form then shows no figure of its own, which would be the cap.
+            self.full_result_count = self.result_count
+
+    def _get_default_ordering(self) -> Any:
+        """Return the order of the index that serves the filters, or else the list's own."""
+        field = getattr(self.model_admin, "period_field", None)
+        if field and any(
+            f"{field}__{bound}" in self.params for bound in ("gt", "gte", "lt", "lte")
+        ):
+            return [f"-{field}", "-pk"]
+        orders: Mapping[str, str] = getattr(self.model_admin, "index_orders", {})
+        for prefix, order in orders.items():
+            if any(name.startswith(prefix) for name in self.params):
+                return [order]
+        return super()._get_default_ordering()  # type: ignore[misc]  # Django's own, not in its stubs
+
+    def _is_bounded(self, field: str) -> bool:
+        """Say whether only rows that have a time are listed, of some period or of any."""
+        bounds = (f"{field}__{lookup}" for lookup in ("gt", "gte", "lt", "lte"))
+        has_time = self.params.get(f"{field}__isnull") in {"False", "0"}
+        return has_time or any(bound in self.params for bound in bounds)
+
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
+        """Return the order; for a period and no order asked for, that of its time.
+
+        An order by a column that offers none, from an address made by hand, is left out: without
+        an index it would sort the whole table.
+        """
+        asked = [part for part in self.params.get(ORDER_VAR, "").split(".") if self._may_sort(part)]
+        if not asked:
+            self.params.pop(ORDER_VAR, None)
+            return list(self._get_default_ordering())
+        self.params[ORDER_VAR] = ".".join(asked)
+        return list(super().get_ordering(request, queryset))
+
+    def _may_sort(self, part: str) -> bool:
+        number = part.lstrip("-")
+        if not number.isdecimal() or int(number) >= len(self.list_display):
+            return False
+        return self.sortable_by is None or self.list_display[int(number)] in self.sortable_by
+
+    def _get_deterministic_ordering(self, ordering: Any) -> list[Any]:
+        """Break ties in the direction of the last column: (time, pk) is an index, read either way."""
+        last = ordering[-1] if ordering else None
+        if isinstance(last, str) and not last.startswith("-"):
+            ordering = [*ordering, self.lookup_opts.pk.name]
+        return super()._get_deterministic_ordering(ordering)  # type: ignore[misc, no-any-return]  # Django's own, not in its stubs
+
+
+class ListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+    """List rows without ever counting or reading all of them."""
+
+    show_facets = admin.ShowFacets.NEVER
+    show_full_result_count = False
+    list_per_page = 100
+    paginator = CappedPaginator
+    period_field: str | None = None
+    """The indexed DateTimeField that the list can be drilled down by."""
+    index_orders: Mapping[str, str] = {}
+    """By the beginning of a query parameter, the order that its filter's index has."""
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:  # noqa: ARG002 - Django's signature
+        """Return our list."""
+        return CappedChangeList
+
+    def get_paginator(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Return the paginator; what a search finds is in no order that an index has."""
+        paginator = super().get_paginator(request, *args, **kwargs)
+        if isinstance(paginator, CappedPaginator):
+            paginator.in_order = SEARCH_VAR not in request.GET
+        return paginator
+
+    def response_action(
+        self,
+        request: HttpRequest,
+        queryset: QuerySet[Any],
+        *args: Any,
+        **kwargs: Any,
+    ) -> HttpResponse | None:
+        """Run an action; refuse it for "all" rows where nobody has seen how many that are."""
+        everything = request.POST.get("select_across") not in {None, "", "0"}
+        if everything and CappedPaginator(queryset, self.list_per_page).capped:
+            text = _("There are more than %(cap)s rows. Narrow the list first, then select all.")
+            self.message_user(request, text % {"cap": f"{CAP:,}"}, messages.ERROR)
+            return HttpResponseRedirect(request.get_full_path())
+        return super().response_action(request, queryset, *args, **kwargs)

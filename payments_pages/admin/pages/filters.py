@@ -1,0 +1,43 @@
+"""Filter pages by their state, in the words that their badges show."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+__all__ = ["StateFilter"]
+
+LISTED = Q(remote_id__isnull=False, missing_since__isnull=True)
+NOTHING = Q(pk__in=[])
+STATES = {
+    "active": LISTED & Q(active=True),
+    "inactive": LISTED & Q(active=False),
+    "drift": ~Q(drift={}),
+    "missing": Q(missing_since__isnull=False),
+    "unconfirmed": Q(remote_id__isnull=True),
+}
+
+
+class StateFilter(admin.SimpleListFilter):
+    """Offer what staff look for: what is on sale, and what needs them."""
+
+    title = gettext_lazy("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 - Django's signature
+        """Return the states; nothing is asked."""
+        return [
+            ("active", _("active")),
+            ("inactive", _("inactive")),
+            ("drift", _("changed at the service")),
+            ("missing", _("missing at the service")),
+            ("unconfirmed", _("not confirmed by the service")),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:  # noqa: ARG002 - Django's signature
+        """Narrow the list; a word that is no state finds nothing."""
+        chosen = self.value()
+        return None if chosen is None else queryset.filter(STATES.get(chosen, NOTHING))

@@ -1,0 +1,211 @@
+"""Take pages from staff: major units in, minor units out, refusals on the field they are about."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.validators import URLValidator
+from django.db import DatabaseError
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from payments_pages.admin.pages.questions import QuestionsField
+from payments_pages.admin.pages.slugs import SlugInput
+from payments_pages.admin.refusals import explain
+from payments_pages.conf import conf
+from payments_pages.exceptions import AmountError, PageError, PaymentsPagesError
+from payments_pages.models import PaymentPage
+from payments_pages.money import parse_amount
+from payments_pages.pages import create_page
+from payments_pages.slugs import MAX_SLUG, check_slug_text
+
+__all__ = ["LOGO", "PaymentPageAddForm", "PaymentPageForm"]
+
+LOGO = "logo_url"
+"""Key of a page's metadata that holds its logo (our decision: the interface names none)."""
+
+_AMOUNT_ERRORS = {
+    "currency": _("Type the figure alone, or with this page's own currency."),
+    "negative": _("Enter a positive amount."),
+    "comma": _("Use a full stop for decimals, for example 120.50."),
+    "malformed": _("Enter digits only, for example 120.50."),
+    "zero": _("Enter an amount above zero, or leave it empty to let the payer choose."),
+    "too_large": _("This amount is too large."),
+}
+
+
+class WebAddressField(forms.URLField):
+    """Take an address that a browser can load an image from."""
+
+    default_validators = [URLValidator(schemes=["http", "https"])]
+
+
+class PaymentPageForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
+    """Be what both forms are: `is_valid` also asks the service, as the last of its checks.
+
+    What the service refuses is thereby an error of the form, with the typed values kept, and
+    nothing is mirrored that the service does not have. Must run outside a transaction.
+    """
+
+    amount = forms.CharField(
+        label=_("Amount"),
+        required=False,
+        max_length=40,
+        help_text=_("For example 120.50. Leave it empty to let the payer choose."),
+        widget=forms.TextInput(attrs={"inputmode": "decimal", "dir": "ltr", "class": "vTextField"}),
+    )
+
+    class Meta:
+        model = PaymentPage
+        fields: tuple[str, ...] = ("name", "description")
+        widgets = {
+            "name": forms.TextInput(attrs={"class": "vTextField", "dir": "auto"}),
+            "description": forms.Textarea(
+                attrs={"class": "vLargeTextField", "rows": 4, "dir": "auto"}
+            ),
+        }
+
+    def __init__(
+        self, *args: Any, site_url: str = "", slug_check_url: str = "", **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.site_url = site_url
+        if "slug" in self.fields:
+            self.fields["slug"].widget.check_url = slug_check_url
+
+    def parse(self, text: str) -> int:
+        """Read an amount in the page's own currency."""
+        return parse_amount(text, self.instance.currency, conf.exponents)
+
+    def clean_amount(self) -> int | None:
+        """Read major units into minor ones; blank is None."""
+        text: str = self.cleaned_data["amount"]
+        try:
+            return self.parse(text)
+        except AmountError as error:
+            if error.code == "blank":
+                return None
+            if error.code == "decimals":
+                message = gettext("The service takes at most %(count)d decimals.") % {
+                    "count": error.exponent
+                }
+                raise ValidationError(message, code="decimals") from error
+            raise ValidationError(_AMOUNT_ERRORS[error.code], code=error.code) from error
+
+    def clean_description(self) -> str:
+        """Send line breaks as one character: browsers send two, and would change every text."""
+        text: str = self.cleaned_data["description"]
+        return text.replace("\r\n", "\n")
+
+    def _post_clean(self) -> None:
+        """Ask the service once all else is right, as `UserCreationForm` checks passwords here."""
+        super()._post_clean()  # type: ignore[misc]  # Django's hook, not in its stubs
+        if self.errors:
+            return
+        try:
+            self.instance = self.submit()
+        except PageError as error:
+            self.add_error(error.field if error.field in self.fields else None, str(error))
+            self._offer_slug(error.slug)
+        except PaymentsPagesError as error:
+            self.add_error(None, explain(error))
+        except DatabaseError:
+            message = gettext("The database is busy. The service may have taken the change: sync.")
+            self.add_error(None, message)
+
+    def _offer_slug(self, slug: str) -> None:
+        """Keep the slug of an unanswered creation in the form, for saving again to find it."""
+        if slug and "slug" in self.fields:
+            self.retype({"slug": slug})
+
+    def retype(self, values: Mapping[str, str]) -> None:
+        """Show other texts than the typed ones, by field, as if they had been sent."""
+        data: Any = self.data.copy()  # type: ignore[attr-defined]  # what a request sent, or a dict
+        for name, value in values.items():
+            data[self.add_prefix(name)] = value
+        self.data = data
+
+    def submit(self) -> PaymentPage:
+        """Carry the form out at the service; return the mirrored page."""
+        raise NotImplementedError
+
+    def save(self, commit: bool = True) -> PaymentPage:  # noqa: ARG002, FBT001, FBT002 - Django's signature
+        """Return the page: it is saved already, by the use case."""
+        page: PaymentPage = self.instance
+        return page
+
+    def save_m2m(self) -> None:
+        """Do nothing: a page has no related rows to save."""
+
+
+class PaymentPageAddForm(PaymentPageForm):
+    """Create a page."""
+
+    slug = forms.CharField(
+        label=_("Slug"),
+        required=False,
+        max_length=MAX_SLUG,
+        help_text=_(
+            "The last part of the public address: Latin letters, digits, hyphens and "
+            "underscores. Leave it empty to have one made. It cannot be changed later."
+        ),
+        widget=SlugInput(
+            attrs={
+                "class": "vTextField",
+                "dir": "ltr",
+                "autocapitalize": "off",
+                "autocomplete": "off",
+                "spellcheck": "false",
+            }
+        ),
+    )
+    ask_for = QuestionsField(
+        label=_("Ask the payer for"),
+        required=False,
+        help_text=_(
+            "For example: Phone number. The payer fills these in; a name that is left empty is "
+            "made up. They cannot be changed later."
+        ),
+    )
+    logo = WebAddressField(
+        label=_("Logo image address"),
+        required=False,
+        max_length=2000,
+        assume_scheme="https",
+        help_text=_("Shown on the page. It cannot be changed later."),
+        widget=forms.URLInput(attrs={"class": "vURLField", "dir": "ltr"}),
+    )
+
+    class Meta(PaymentPageForm.Meta):
+        fields = ("name", "description", "slug")
+
+    def parse(self, text: str) -> int:
+        """Read a bare figure in hundredths: only the service knows the currency yet.
+
+        With no known currencies any code or symbol is refused: "50 USD" must not become 50 ILS.
+        """
+        return parse_amount(text, "", {})
+
+    def clean_slug(self) -> str:
+        """Refuse a slug that is unsafe in a path, before any call."""
+        slug: str = self.cleaned_data["slug"]
+        if not slug:
+            return ""
+        try:
+            return check_slug_text(slug)
+        except PageError as error:
+            raise ValidationError(str(error)) from error
+
+    def submit(self) -> PaymentPage:
+        """Create the page at the service and mirror it."""
+        data: Mapping[str, Any] = self.cleaned_data
+        return create_page(
+            name=data["name"],
+            amount=data["amount"],
+            description=data["description"],
+            slug=data["slug"],
+            custom_fields=data["ask_for"],
+            metadata={LOGO: data["logo"]} if data["logo"] else {},
+            site_url=self.site_url,
+        )

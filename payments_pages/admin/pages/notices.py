@@ -1,0 +1,139 @@
+"""Say above a page, or above the list, what staff should know before anybody pays."""
+
+from collections.abc import Callable, Iterator
+from functools import reduce
+from itertools import groupby
+from operator import or_
+from typing import NamedTuple
+
+from django.db.models import F, Max, Min, Q, Window
+from django.db.models.functions import RowNumber
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from payments_pages.admin.cells import ltr, mode_name, moment, money
+from payments_pages.conf import conf
+from payments_pages.exceptions import PageError
+from payments_pages.models import PaymentPage
+from payments_pages.pages import callback_url
+
+__all__ = ["EqualPrice", "equal_prices", "page_notices"]
+
+Address = Callable[[PaymentPage], str]
+
+SHOWN_PRICES, SHOWN_PAGES = 5, 5
+
+
+class EqualPrice(NamedTuple):
+    """Name active pages that cost the same."""
+
+    price: SafeString
+    pages: SafeString
+
+
+def page_notices(page: PaymentPage, *, site_url: str, address: Address) -> list[SafeString]:
+    """Return what is odd about one page, as sentences; two queries at most."""
+    return list(_notices(page, site_url, address))
+
+
+def _notices(page: PaymentPage, site_url: str, address: Address) -> Iterator[SafeString]:
+    if page.domain and page.domain != conf.mode:
+        yield format_html(
+            _(
+                "This page is of the {mode} mode, and this site works in the other one: nobody "
+                "can be served here who pays on it, and it cannot be changed from here."
+            ),
+            mode=mode_name(page.domain),
+        )
+    elif page.domain == "test":
+        yield format_html("{}", _("Test page: what is paid on it moves no money."))
+    if page.remote_id is None:
+        yield format_html(
+            "{}",
+            _(
+                "The service has not confirmed this page. Save to finish making it, or sync: it "
+                "is found by its slug and never made twice."
+            ),
+        )
+        return
+    if page.missing_since is not None:
+        yield format_html(
+            _(
+                "The service has not had this page since {time}. Nobody can pay on it; what was "
+                "paid before is kept here."
+            ),
+            time=moment(page.missing_since),
+        )
+        return
+    if not _comes_back(page, site_url):
+        yield format_html(
+            _(
+                "Payers do not come back to this site from this page. Their payments reach us "
+                "only if a webhook names them, or if they were expected beforehand. The service "
+                "lets nobody change a redirect address here: make a new page, or change it in "
+                "the service’s own dashboard to {ours}"
+            ),
+            ours=ltr(_callback(page, site_url)),
+        )
+    twins = list(PaymentPage.objects.like(page).order_by("pk")[: SHOWN_PAGES + 1])
+    if twins:
+        yield format_html(
+            _(
+                "Another active page has the same price and currency: {pages}. Money alone "
+                "cannot tell their payments apart: whoever paid on one could claim the other."
+            ),
+            pages=_names(twins, address),
+        )
+
+
+def equal_prices(address: Address) -> list[EqualPrice]:
+    """Name the active pages that share price and currency, cheapest first; two queries at most.
+
+    The first reads each page once: a subquery for each page would read them all each time.
+    """
+    on_sale = PaymentPage.objects.on_sale()
+    prices = (
+        on_sale.order_by("currency", "amount")
+        .values_list("currency", "amount")
+        .annotate(first=Min("pk"), last=Max("pk"))
+        .filter(first__lt=F("last"))[:SHOWN_PRICES]
+    )
+    chosen = [Q(currency=currency, amount=amount) for currency, amount, _first, _last in prices]
+    if not chosen:
+        return []
+    place = Window(RowNumber(), partition_by=[F("currency"), F("amount")], order_by="pk")
+    rows = (
+        on_sale.filter(reduce(or_, chosen))
+        .annotate(place=place)
+        .filter(place__lte=SHOWN_PAGES + 1)
+        .order_by("currency", "amount", "pk")
+    )
+    grouped = groupby(rows, key=lambda page: (page.currency, page.amount))
+    return [
+        EqualPrice(money(amount, currency), _names(list(pages), address))
+        for (currency, amount), pages in grouped
+    ]
+
+
+def _names(pages: list[PaymentPage], address: Address) -> SafeString:
+    names = format_html_join(
+        ", ",
+        '<a href="{}"><bdi dir="auto">{}</bdi></a>',
+        ((address(page), page.name) for page in pages[:SHOWN_PAGES]),
+    )
+    if len(pages) <= SHOWN_PAGES:
+        return names
+    return format_html("{} {}", names, _("and others"))
+
+
+def _callback(page: PaymentPage, site_url: str) -> str:
+    try:
+        return callback_url(page, site_url)
+    except PageError:
+        return ""
+
+
+def _comes_back(page: PaymentPage, site_url: str) -> bool:
+    """Tell whether the page's redirect address is this site's callback for its token."""
+    return page.redirect_url.rstrip("/") == _callback(page, site_url).rstrip("/") != ""

@@ -1,0 +1,149 @@
+"""Take and show what a page asks its payers for (interface: `custom_fields`).
+
+The interface does not show an element's shape; `display_name` and `variable_name` are what is
+seen (known fact), and what we send.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.text import slugify
+from django.utils.translation import gettext as _
+
+__all__ = ["MAX_QUESTIONS", "QuestionsField", "show_questions"]
+
+MAX_QUESTIONS: Final = 20
+"""Most questions that one page may ask (our decision: a payer has to fill them all in)."""
+
+SHOWN: Final = 5
+LONGEST: Final = 100
+_VARIABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
+
+
+class Question(NamedTuple):
+    """Be one typed row; `number` counts from 1."""
+
+    number: int
+    label: str
+    variable: str
+
+    @property
+    def is_blank(self) -> bool:
+        """Tell that nothing was typed."""
+        return not self.label and not self.variable
+
+
+class QuestionsInput(forms.Widget):
+    """Offer rows of two inputs; all of it works without a script, which only adds rows."""
+
+    template_name = "admin/payments_pages/paymentpage/questions.html"
+    use_fieldset = True
+
+    class Media:
+        js = (forms.Script("payments_pages/questions.js", defer=True),)
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        """Add the rows: what was typed, and some blank ones."""
+        context: dict[str, Any] = super().get_context(name, value, attrs)
+        typed = [row for row in value or () if not row.is_blank]
+        blank = max(SHOWN - len(typed), 1)
+        rows = [*typed, *(Question(0, "", "") for _row in range(blank))][:MAX_QUESTIONS]
+        context["rows"] = [row._replace(number=number) for number, row in enumerate(rows, 1)]
+        context["most"] = MAX_QUESTIONS
+        context["longest"] = LONGEST
+        return context
+
+    def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> list[Question]:  # noqa: ARG002 - Django's signature
+        """Read the rows that were typed, in order."""
+        return list(self._rows(data, name))
+
+    def value_omitted_from_data(self, data: Mapping[str, Any], files: Any, name: str) -> bool:  # noqa: ARG002 - Django's signature
+        """Tell whether no row was sent."""
+        return not any(f"{name}-{number}-label" in data for number in range(1, MAX_QUESTIONS + 1))
+
+    def id_for_label(self, id_: str) -> str:  # noqa: ARG002 - Django's signature
+        """Return none: a legend names the rows."""
+        return ""
+
+    def _rows(self, data: Mapping[str, Any], name: str) -> Iterator[Question]:
+        for number in range(1, MAX_QUESTIONS + 1):
+            label = str(data.get(f"{name}-{number}-label") or "").strip()
+            variable = str(data.get(f"{name}-{number}-name") or "").strip()
+            if label or variable:
+                yield Question(number, label, variable)
+
+
+class QuestionsField(forms.Field):
+    """Give the `custom_fields` of a page: `[{"display_name": …, "variable_name": …}]`."""
+
+    widget = QuestionsInput
+
+    def clean(self, value: Any) -> list[dict[str, str]]:
+        """Check each row; make up the variable names that were left blank."""
+        rows: list[Question] = value or []
+        errors = [message for row in rows if (message := _complaint(row))]
+        chosen = [row.variable for row in rows if row.variable]
+        errors += [
+            _("Two questions have the name “%(name)s”.") % {"name": name}
+            for name in sorted({name for name in chosen if chosen.count(name) > 1})
+        ]
+        if errors:
+            raise ValidationError([ValidationError(message) for message in errors])
+        taken = set(chosen)
+        elements = []
+        for row in rows:
+            variable = row.variable or _made_up(row, taken)
+            taken.add(variable)
+            elements.append({"display_name": row.label, "variable_name": variable})
+        return elements
+
+
+def show_questions(custom_fields: Any) -> SafeString:
+    """Show a page's custom fields as a table; an element of another shape is shown as it is."""
+    elements = custom_fields if isinstance(custom_fields, list) else []
+    if not elements:
+        return format_html("{}", _("nothing"))
+    rows = format_html_join(
+        "",
+        '<tr><td dir="auto">{}</td><td><bdi dir="ltr">{}</bdi></td></tr>',
+        (
+            (item.get("display_name") or item, item.get("variable_name") or "")
+            if isinstance(item, dict)
+            else (item, "")
+            for item in elements[:100]
+        ),
+    )
+    return format_html(
+        '<table class="pp-table"><thead><tr><th scope="col">{}</th><th scope="col">{}</th></tr>'
+        "</thead><tbody>{}</tbody></table>",
+        _("Question"),
+        _("Name in the records"),
+        rows,
+    )
+
+
+def _complaint(row: Question) -> str:
+    """Return what is wrong with a row, or nothing."""
+    if not row.label:
+        return _("Question %(number)d has a name but no text.") % {"number": row.number}
+    if len(row.label) > LONGEST or len(row.variable) > LONGEST:
+        return _("Question %(number)d is too long.") % {"number": row.number}
+    if row.variable and _VARIABLE.fullmatch(row.variable) is None:
+        return _(
+            "The name of question %(number)d may have Latin letters, digits and underscores, "
+            "and starts with a letter."
+        ) % {"number": row.number}
+    return ""
+
+
+def _made_up(row: Question, taken: set[str]) -> str:
+    """Make a name from a text, one that no other question has."""
+    words = slugify(row.label).replace("-", "_")
+    name = words if _VARIABLE.fullmatch(words) else f"field_{row.number}"
+    free = (f"{name}_{count}" for count in range(2, MAX_QUESTIONS + 2))
+    return name if name not in taken else next(text for text in free if text not in taken)

@@ -1,0 +1,98 @@
+"""Ask staff for what an action needs: a reason, a note, a page."""
+
+from typing import Any
+
+from django import forms
+from django.db.models import Q
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from payments_pages import staff
+from payments_pages.conf import conf
+from payments_pages.databases import text_key
+from payments_pages.models import PaymentPage, Transaction
+
+__all__ = ["SUGGESTIONS", "ActionForm", "AttributeForm", "NoteForm", "ReasonForm"]
+
+SUGGESTIONS = 50
+"""Pages offered while staff type one (case C66)."""
+_LINES = {"rows": 3, "dir": "auto", "class": "vLargeTextField"}
+_ID_DIGITS = 18
+
+
+class ActionForm(forms.Form):
+    """Ask for nothing; know the payment that is acted on."""
+
+    def __init__(self, *args: Any, transaction: Transaction | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.transaction = transaction
+
+
+class ReasonForm(ActionForm):
+    """Ask for the reason of a decision about money."""
+
+    note = forms.CharField(
+        label=gettext_lazy("Reason"),
+        max_length=staff.NOTE_LENGTH,
+        help_text=gettext_lazy("It stays in the timeline, beside your name."),
+        widget=forms.Textarea(attrs=_LINES),
+    )
+
+
+class NoteForm(ActionForm):
+    """Ask for a note."""
+
+    note = forms.CharField(
+        label=gettext_lazy("Note"),
+        max_length=staff.NOTE_LENGTH,
+        help_text=gettext_lazy("For staff only. It cannot be changed or taken back."),
+        widget=forms.Textarea(attrs=_LINES),
+    )
+
+
+class AttributeForm(ActionForm):
+    """Ask which page a payment pays for; a page is typed, so there may be any number of them."""
+
+    page = forms.CharField(
+        label=gettext_lazy("Payment page"),
+        max_length=500,
+        help_text=gettext_lazy("Its slug, its public address, its number or its exact name."),
+        widget=forms.TextInput(
+            attrs={"class": "vTextField", "dir": "auto", "list": "pp-pages", "autocomplete": "off"}
+        ),
+    )
+    note = forms.CharField(
+        label=gettext_lazy("How you know"),
+        required=False,
+        max_length=staff.NOTE_LENGTH,
+        help_text=gettext_lazy("It stays in the timeline, beside your name."),
+        widget=forms.Textarea(attrs=_LINES),
+    )
+
+    def clean_page(self) -> PaymentPage:
+        """Find the one page that was meant; refuse what fits none or several."""
+        typed: str = self.cleaned_data["page"].strip()
+        pages = PaymentPage.objects.primary()
+        slug = typed.rstrip("/").rpartition("/")[2]
+        found = pages.filter(slug_key=text_key(conf.mode, slug)).first()
+        if found is not None:
+            return found
+        if typed.isascii() and typed.isdigit() and len(typed) <= _ID_DIGITS:
+            found = pages.filter(Q(remote_id=int(typed))).first()
+        if found is not None:
+            return found
+        named = list(pages.filter(name=typed)[:2])
+        if len(named) > 1:
+            raise forms.ValidationError(_("Several pages have this name. Give the slug."))
+        if not named:
+            raise forms.ValidationError(_("There is no such page here. Sync, or check the slug."))
+        return named[0]
+
+    def suggestions(self) -> list[PaymentPage]:
+        """Return pages that this payment would be enough for, the dearest first."""
+        paid = self.transaction
+        if paid is None or paid.amount is None:
+            return []
+        fits = Q(amount__isnull=True) | Q(amount__lte=paid.amount)
+        pages = PaymentPage.objects.primary().filter(fits, currency=paid.currency.upper())
+        return list(pages.exclude(slug="").order_by("-active", "-amount", "pk")[:SUGGESTIONS])

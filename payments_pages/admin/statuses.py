@@ -1,0 +1,61 @@
+"""Show a status as a word with a shape before it: never by colour alone (WCAG 1.4.1)."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from payments_pages.choices import FulfilmentState
+from payments_pages.models import Transaction
+
+__all__ = ["delivery_status", "payment_status"]
+
+GOOD, WAITING, ATTENTION, ENDED = "good", "waiting", "attention", "ended"
+
+_PAYMENT: Final[Mapping[str, tuple[str, str, object]]] = {
+    "success": (GOOD, "✓", _("success")),
+    "failed": (ENDED, "✗", _("failed")),
+    "abandoned": (ENDED, "✗", _("abandoned")),
+    "reversed": (ATTENTION, "↩", _("reversed")),
+    "pending": (WAITING, "…", _("pending")),
+    "ongoing": (WAITING, "…", _("ongoing")),
+    "processing": (WAITING, "…", _("processing")),
+    "queued": (WAITING, "…", _("queued")),
+}
+"""Statuses that the service has been seen to give; every other is shown as it came."""
+
+_DELIVERY: Final[Mapping[str, tuple[str, str, object]]] = {
+    FulfilmentState.PENDING: (WAITING, "…", _("to be delivered")),
+    FulfilmentState.DELIVERING: (WAITING, "…", _("under way")),
+    FulfilmentState.DELIVERED: (GOOD, "✓", _("delivered")),
+    FulfilmentState.FAILED: (ATTENTION, "↻", _("failing")),
+    FulfilmentState.HELD: (ATTENTION, "!", _("held")),
+    FulfilmentState.REJECTED: (ENDED, "✗", _("rejected")),
+}
+"""The states in a word or two: six columns must fit."""
+
+
+def payment_status(transaction: Transaction) -> SafeString:
+    """Show what the service says about the payment; a status nobody knows, verbatim."""
+    kind, shape, word = _PAYMENT.get(transaction.status, (WAITING, "?", transaction.status))
+    return _cell(kind, shape, word)
+
+
+def delivery_status(transaction: Transaction) -> SafeString:
+    """Show how far the delivery is; a dash while there is none to make."""
+    fulfilment = getattr(transaction, "fulfilment", None)
+    if fulfilment is None:
+        return SafeString("–")
+    return _cell(*_DELIVERY.get(fulfilment.state, (WAITING, "?", fulfilment.state)))
+
+
+def _cell(kind: str, shape: str, word: object) -> SafeString:
+    return format_html(
+        '<span class="pp-status pp-{}"><span aria-hidden="true" class="pp-shape">{}</span> '
+        '<bdi class="pp-word">{}</bdi></span>',
+        kind,
+        shape,
+        word,
+    )

@@ -1,0 +1,76 @@
+"""Let the mirror of a page follow the service, and remember what staff had set before.
+
+What payers see is what the service has, so the mirror always shows that. Where it is not what
+was last set here, the page's `drift` keeps ours, by field, until staff decide which one stands.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from django.utils import timezone
+
+from payments_pages.models import PaymentPage
+from payments_pages.resources import PageResource
+from payments_pages.slugs import slug_key
+
+__all__ = ["DRIFTING", "UPDATABLE", "follow", "mirrored_fields", "note_drift"]
+
+UPDATABLE: Final = ("name", "description", "amount", "active")
+"""Fields that the service lets us change (interface: Fields accepted on update)."""
+
+DRIFTING: Final = (*UPDATABLE, "redirect_url")
+"""Fields whose change at the service staff must hear of."""
+
+
+def follow(page: PaymentPage, resource: PageResource, *, ours: Collection[str] = ()) -> PaymentPage:
+    """Make the mirror show what the service answered, and save it.
+
+    `ours` names the fields that this answer is about because we have just set them: they are
+    no drift any more. Fields that an answer leaves out keep their value: a create's answer
+    echoes neither the amount nor the redirect address (interface: Payment page).
+    """
+    fields = mirrored_fields(resource)
+    note_drift(page, fields)
+    page.drift = {name: value for name, value in page.drift.items() if name not in ours}
+    for name, value in fields.items():
+        setattr(page, name, value)
+    page.synced_at, page.missing_since = timezone.now(), None
+    page.save()
+    return page
+
+
+def note_drift(page: PaymentPage, fields: Mapping[str, Any]) -> None:
+    """Keep in `page.drift` what is about to be replaced by `fields`; the row is not saved.
+
+    The oldest value stays, for that is what staff had set; when the service is back at it,
+    there is no drift. A redirect address that we never knew is not one that was changed.
+    """
+    drift = dict(page.drift)
+    for name in DRIFTING:
+        before = getattr(page, name)
+        if name not in fields or fields[name] == before:
+            continue
+        if name == "redirect_url" and not before:
+            continue
+        drift.setdefault(name, before)
+        if drift[name] == fields[name]:
+            del drift[name]
+    page.drift = drift
+
+
+def mirrored_fields(resource: PageResource) -> dict[str, Any]:
+    """Return the mirror's fields that an answer speaks about, with their values."""
+    fields: dict[str, Any] = {
+        "remote_id": resource.id,
+        "slug": resource.slug,
+        "slug_key": slug_key(resource.slug),
+    }
+    for name in ("name", "description", "domain", "active", "amount", "redirect_url", "metadata"):
+        if name in resource.present:
+            fields[name] = getattr(resource, name)
+    if "currency" in resource.present:
+        fields["currency"] = resource.currency.upper()
+    if "custom_fields" in resource.present:
+        fields["custom_fields"] = list(resource.custom_fields)
+    moments = {"created_at": resource.created_at, "updated_at": resource.updated_at}
+    return fields | {name: moment for name, moment in moments.items() if moment is not None}

@@ -1,0 +1,117 @@
+"""Keep the statements that every payment runs, compiled once per connection.
+
+Each is what the ORM would run for the queryset that stands here; see `statements` for why they
+are kept. Guards (compare-and-set) are written here like all others: what makes them guards is
+where the steps call them.
+"""
+
+from typing import Final
+
+from django.db.models import (
+    BigAutoField,
+    BooleanField,
+    CharField,
+    DurationField,
+    ExpressionWrapper,
+    IntegerField,
+    Q,
+    UUIDField,
+)
+
+from payments_pages.choices import FulfilmentState, Reason, VerificationState
+from payments_pages.databases import UtcNow
+from payments_pages.models import (
+    Event,
+    ExpectedPayment,
+    Fulfilment,
+    PaymentPage,
+    Transaction,
+    Verification,
+)
+from payments_pages.statements import Given, Insert, Select, Update
+
+__all__ = [
+    "COMPLETE_FULFILMENT",
+    "EXPECTED_BY_KEY",
+    "INSERT_ACCEPTED_FULFILMENT",
+    "INSERT_CLAIMED_VERIFICATION",
+    "INSERT_EVENT",
+    "INSERT_TRANSACTION",
+    "PAGE_BY_TOKEN",
+    "SETTLED_BY_KEY",
+    "SETTLE_VERIFICATION",
+    "TRANSACTION_BY_KEY",
+    "TRANSACTION_BY_TOKEN",
+    "VERIFICATION_BY_KEY",
+]
+
+VERIFICATION_BY_KEY: Final = Select(
+    lambda: Verification.objects.filter(reference_key=Given("key", CharField()))
+)
+TRANSACTION_BY_KEY: Final = Select(
+    lambda: (
+        Transaction.objects.filter(reference_key=Given("key", CharField()))
+        .select_related("fulfilment", "page", "expected_payment")
+        .annotate(
+            delivery_due=ExpressionWrapper(
+                Q(fulfilment__next_at__lte=UtcNow()), output_field=BooleanField()
+            )
+        )
+    )
+)
+"""With all that hangs on it; `delivery_due`: by the database's clock, its fulfilment's time has come."""
+SETTLED_BY_KEY: Final = Select(
+    lambda: (
+        Transaction.objects.filter(reference_key=Given("key", CharField()))
+        .select_related("fulfilment")
+        .only("reference", "reference_key", "token", "fulfilment__state")
+    )
+)
+"""No more than a door needs for what is settled; the other fields are read when asked for."""
+TRANSACTION_BY_TOKEN: Final = Select(
+    lambda: Transaction.objects.filter(token=Given("token", UUIDField())).select_related(
+        "fulfilment", "page"
+    )
+)
+EXPECTED_BY_KEY: Final = Select(
+    lambda: ExpectedPayment.objects.filter(reference_key=Given("key", CharField())).select_related(
+        "page"
+    )
+)
+PAGE_BY_TOKEN: Final = Select(lambda: PaymentPage.objects.filter(token=Given("token", UUIDField())))
+
+INSERT_CLAIMED_VERIFICATION: Final = Insert(
+    Verification, next_at=UtcNow() + Given("lease", DurationField()), asked_at=UtcNow()
+)
+INSERT_TRANSACTION: Final = Insert(Transaction)
+INSERT_ACCEPTED_FULFILMENT: Final = Insert(
+    Fulfilment, next_at=UtcNow() + Given("lease", DurationField())
+)
+INSERT_EVENT: Final = Insert(Event)
+
+SETTLE_VERIFICATION: Final = Update(
+    lambda: (
+        Verification.objects.filter(
+            pk=Given("pk", BigAutoField()),
+            attempts=Given("attempt", IntegerField()),
+            state=VerificationState.VERIFYING,
+        ),
+        {"state": VerificationState.SETTLED, "next_at": None, "last_error": ""},
+    )
+)
+COMPLETE_FULFILMENT: Final = Update(
+    lambda: (
+        Fulfilment.objects.filter(
+            pk=Given("pk", BigAutoField()),
+            attempts=Given("attempt", IntegerField()),
+            state=FulfilmentState.DELIVERING,
+        ),
+        {
+            "state": FulfilmentState.DELIVERED,
+            "reason": Reason.NONE,
+            "delivered_at": UtcNow(),
+            "next_at": None,
+            "last_error": "",
+        },
+    )
+)

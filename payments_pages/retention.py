@@ -1,0 +1,131 @@
+"""Delete what has served its time, and blank what is known of payers, without breaking "once".
+
+What stays for ever is the promise itself: `Fulfilment` and `Transaction`, whose unique keys make
+a second delivery impossible, and the `Verification` of every reference that has a transaction:
+it is what answers for a settled reference without asking the service. What may go is the
+timeline, on which nothing depends; references given up without a transaction, which begin anew
+if they ever come again; and payers' personal data, which no decision needs once the value is
+given. Rows are taken in batches by primary key, each in a short transaction of its own.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
+
+from payments_pages.choices import FulfilmentState, VerificationState
+from payments_pages.models import Event, Fulfilment, Transaction, Verification, primary_alias
+
+__all__ = ["SHORTEST", "forget_payers", "purge_events", "purge_lapsed"]
+
+SHORTEST = dt.timedelta(days=30)
+"""Nothing younger is taken: until then staff, payers and the service still come back (our decision)."""
+
+FINAL = (FulfilmentState.DELIVERED, FulfilmentState.REJECTED)
+OPEN = (VerificationState.DUE, VerificationState.VERIFYING, VerificationState.UNKNOWN)
+
+Progress = Callable[[int], None]
+
+
+def purge_events(older_than: dt.timedelta, *, batch: int, dry_run: bool, progress: Progress) -> int:
+    """Delete the timeline's lines older than that; return how many.
+
+    Those of a payment that is paid and not given yet stay, for staff will want to read them. The
+    table is read in the order it was written in, up to the first batch that is too young: no
+    index on the time is needed.
+    """
+    cutoff, count = _cutoff(older_than), 0
+    for rows in _in_batches(Event.objects.primary(), ("happened_at", "reference_key"), batch):
+        old = [(pk, key) for pk, happened_at, key in rows if happened_at < cutoff]
+        if not old:
+            break
+        kept = _open_keys({key for _pk, key in old})
+        gone = [pk for pk, key in old if key not in kept]
+        if not dry_run:
+            Event.objects.primary().filter(pk__in=gone).delete()
+        count += len(gone)
+        progress(count)
+    return count
+
+
+def purge_lapsed(older_than: dt.timedelta, *, batch: int, dry_run: bool, progress: Progress) -> int:
+    """Delete references first seen before that, given up, with no transaction; return how many.
+
+    Such a reference was never seen to be known to the service: an abandoned popup, or one that
+    came while the service was away for days. If it comes again it is taken as new; an expected
+    payment stays and is compared as ever.
+    """
+    mirrored = Transaction.objects.primary().filter(reference_key=OuterRef("reference_key"))
+    lapsed = Verification.objects.primary().filter(
+        ~Exists(mirrored), state=VerificationState.LAPSED, created_at__lt=_cutoff(older_than)
+    )
+    count = 0
+    for rows in _in_batches(lapsed, (), batch):
+        # The conditions again: one of them may have come back since it was read.
+        found = lapsed.filter(pk__in=[pk for (pk,) in rows])
+        count += len(rows) if dry_run else found.delete()[0]
+        progress(count)
+    return count
+
+
+def forget_payers(
+    older_than: dt.timedelta, *, batch: int, dry_run: bool, progress: Progress
+) -> int:
+    """Blank payers' data in transactions last verified before that; return in how many.
+
+    Address, e-mail, customer, card, the service's log, metadata (payers' answers are in there)
+    and unreadable fields. Amount, status, page and times stay. Only where the value is given or
+    refused, or nothing was paid; verifying again would bring the data back.
+    """
+    undone = (
+        Fulfilment.objects.primary().filter(transaction=OuterRef("pk")).exclude(state__in=FINAL)
+    )
+    asked = Verification.objects.primary().filter(
+        reference_key=OuterRef("reference_key"), state__in=OPEN
+    )
+    known = ~Q(ip_address="", customer_email="", customer={}, metadata__isnull=True)
+    done = Transaction.objects.primary().filter(
+        ~Exists(undone), ~Exists(asked), known, verified_at__lt=_cutoff(older_than)
+    )
+    count = 0
+    for rows in _in_batches(done, (), batch):
+        found = Transaction.objects.primary().filter(
+            pk__in=[pk for (pk,) in rows], verified_at__lt=_cutoff(older_than)
+        )
+        count += len(rows) if dry_run else found.update(**_BLANK)
+        progress(count)
+    return count
+
+
+_BLANK: dict[str, Any] = {
+    "ip_address": "",
+    "customer_email": "",
+    "customer": {},
+    "authorization": {},
+    "log": {},
+    "metadata": None,
+    "unreadable": {},
+}
+
+
+def _cutoff(older_than: dt.timedelta) -> dt.datetime:
+    if older_than < SHORTEST:
+        raise ValueError(f"At least {SHORTEST.days} days are kept.")
+    return timezone.now() - older_than
+
+
+def _in_batches(rows: Any, fields: Sequence[str], batch: int) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield (pk, *fields) by primary key, `batch` rows at a time, each read anew."""
+    last = 0
+    while found := list(rows.filter(pk__gt=last).order_by("pk").values_list("pk", *fields)[:batch]):
+        yield found
+        last = found[-1][0]
+
+
+def _open_keys(keys: set[str]) -> set[str]:
+    """Return those that are paid and neither given nor refused."""
+    using = primary_alias(Fulfilment)
+    undone = Fulfilment.objects.using(using).filter(reference_key__in=keys)
+    return set(undone.exclude(state__in=FINAL).values_list("reference_key", flat=True))

@@ -1,0 +1,95 @@
+"""Name three roles of staff, and make a group of Django's for each.
+
+Duties are separate: who looks changes nothing; who works off the list cannot decide against the
+rules, set a price or carry payments out; who can do that is a manager. Nobody can delete.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from django.contrib.auth.models import Group, Permission
+from django.db import transaction as db_transaction
+
+from payments_pages.exceptions import ConfigurationError
+
+__all__ = ["ROLES", "Granted", "Role", "make_groups"]
+
+APP: Final = "payments_pages"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """Be one role: its name, and the codenames of this app's permissions that it has."""
+
+    name: str
+    permissions: frozenset[str]
+
+
+_LOOK = frozenset({"view_paymentpage", "view_transaction", "view_fulfilment", "view_verification"})
+_WORK = _LOOK | {
+    "attribute_transaction",
+    "note_transaction",
+    "retry_fulfilment",
+    "sync_paymentpage",
+    "verify_transaction",
+    "view_customer_details",
+}
+_DECIDE = _WORK | {
+    "add_paymentpage",
+    "approve_fulfilment",
+    "change_paymentpage",
+    "export_transaction",
+    "reject_fulfilment",
+}
+
+ROLES: Final = (
+    Role(name="viewer", permissions=_LOOK),
+    Role(name="operator", permissions=_WORK),
+    Role(name="manager", permissions=_DECIDE),
+)
+"""From the fewest permissions to the most; each role has all of the one before it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Granted:
+    """Say what was done to one group; codenames, sorted."""
+
+    group: str
+    is_new: bool
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
+def make_groups(*, prefix: str = "Payments: ", exact: bool = False) -> tuple[Granted, ...]:
+    """Make or complete a group for each role, all or none; may be called any number of times.
+
+    What a group has besides stays, unless `exact`: then other permissions *of this app* are taken
+    from it. Raise `ConfigurationError` where the permissions are not in the database yet.
+    """
+    known = {row.codename: row for row in Permission.objects.filter(content_type__app_label=APP)}
+    missing = {name for role in ROLES for name in role.permissions} - set(known)
+    if missing:
+        raise ConfigurationError(
+            f"These permissions are not in the database: {', '.join(sorted(missing))}. "
+            "Run `manage.py migrate` first."
+        )
+    with db_transaction.atomic():
+        return tuple(
+            _make(f"{prefix}{role.name}", [known[name] for name in role.permissions], exact=exact)
+            for role in ROLES
+        )
+
+
+def _make(name: str, permissions: Iterable[Permission], *, exact: bool) -> Granted:
+    group, is_new = Group.objects.get_or_create(name=name)
+    wanted = set(permissions)
+    had = set(group.permissions.filter(content_type__app_label=APP))
+    added, removed = wanted - had, had - wanted if exact else set()
+    group.permissions.add(*added)
+    group.permissions.remove(*removed)
+    return Granted(group=name, is_new=is_new, added=_names(added), removed=_names(removed))
+
+
+def _names(permissions: Iterable[Permission]) -> tuple[str, ...]:
+    return tuple(sorted(permission.codename for permission in permissions))

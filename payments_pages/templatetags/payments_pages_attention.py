@@ -1,0 +1,24 @@
+"""Put what needs attention first on the app's index page."""
+
+from typing import Any
+
+from django import template
+from django.template import Context
+
+from payments_pages.admin.attention import attention_lines, by_hand_link
+
+__all__ = ["payments_pages_attention", "register"]
+
+register = template.Library()
+
+
+@register.inclusion_tag("admin/payments_pages/attention.html", takes_context=True)
+def payments_pages_attention(context: Context) -> dict[str, Any]:
+    """Read what needs attention, for who may see payments; the context must hold the request."""
+    request = context["request"]
+    lines = attention_lines(request)
+    return {
+        "permitted": lines is not None,
+        "lines": lines,
+        "by_hand": by_hand_link(request),
+    }

@@ -1,0 +1,56 @@
+"""Test your handler, and whatever else you build on the path, against a sandbox.
+
+Needs the extra `sandbox`; pytest only for `payments_pages.testing.fixtures`. Everything goes the
+way it goes in production: a payer pays at the sandbox, comes back to your callback, and the
+service is asked over real HTTP. In plain Python:
+
+    from payments_pages import testing
+
+    with testing.sandboxed() as sandbox:
+        page = testing.make_page(name="Tea box", amount=10000)  # 100.00 ILS
+        visit = testing.pay(sandbox, page, email="payer@example.test")
+        testing.assert_delivered_once(visit.reference, Licence.objects.all())
+
+With pytest, in `conftest.py`, for a fixture `sandbox`:
+
+    pytest_plugins = ["payments_pages.testing.fixtures"]
+
+With unittest:
+
+    class HandlerTests(testing.SandboxMixin, TransactionTestCase): ...
+
+Three ways in which a handler that looks right gives twice or not at all, and what shows them:
+
+    outcomes = testing.rush(reference, page=page)           # many confirmations at once
+    testing.deliver_after_crash(reference, page=page)       # the process dies after the work
+    testing.assert_delivered_once(reference, your_rows)     # "delivered", and yet nothing given
+
+`rush` needs committed data: a `TransactionTestCase` or `django_db(transaction=True)`. All others
+work in a plain `TestCase` too.
+"""
+
+from payments_pages.testing.assertions import assert_delivered_once
+from payments_pages.testing.crashes import deliver_after_crash
+from payments_pages.testing.mixins import SandboxMixin
+from payments_pages.testing.payers import Visit, come_back, pay, pay_expected
+from payments_pages.testing.rushes import rush
+from payments_pages.testing.sites import configured, make_page, sandboxed
+from payments_pages.testing.sweeps import let_time_pass, run_sweep
+from payments_pages.testing.webhooks import send_webhook
+
+__all__ = [
+    "SandboxMixin",
+    "Visit",
+    "assert_delivered_once",
+    "come_back",
+    "configured",
+    "deliver_after_crash",
+    "let_time_pass",
+    "make_page",
+    "pay",
+    "pay_expected",
+    "run_sweep",
+    "rush",
+    "sandboxed",
+    "send_webhook",
+]

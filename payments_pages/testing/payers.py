@@ -1,0 +1,101 @@
+"""Play a payer: pay at the sandbox, and come back."""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import reverse
+
+from payments_pages.choices import Outcome
+from payments_pages.conf import conf
+from payments_pages.mirror import find_transaction
+from payments_pages.models import ExpectedPayment, Fulfilment, PaymentPage
+from payments_pages.outcomes import describe
+from payments_pages.references import reference_key
+from payments_pages.sandbox import Sandbox
+
+__all__ = ["Visit", "come_back", "pay", "pay_expected"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """Tell what became of a payer. `response` is your site's answer; None: they never came back."""
+
+    reference: str
+    response: HttpResponse | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """Name what is true of the reference now; `UNKNOWN` if nothing is on record."""
+        transaction = find_transaction(reference_key(self.reference))
+        return Outcome.UNKNOWN if transaction is None else describe(transaction).outcome
+
+    @property
+    def fulfilment(self) -> Fulfilment | None:
+        """Return the delivery as it is now; None where none was opened."""
+        transaction = find_transaction(reference_key(self.reference))
+        return getattr(transaction, "fulfilment", None)
+
+
+def pay(
+    sandbox: Sandbox,
+    page: PaymentPage,
+    *,
+    returns: bool = True,
+    client: Client | None = None,
+    **payment: Any,
+) -> Visit:
+    """Pay on a page and come back by that page's callback, as a payer's browser does.
+
+    `returns=False` closes the tab after paying: then nothing reaches your site, unless a webhook
+    does. `client` is the browser; a new one if not given. Further keywords are those of
+    `Sandbox.pay`: `email`, `status="failed"`, `amount` in minor units, `late` in seconds, and any
+    field of the transaction, such as `currency="USD"`.
+    """
+    reference = sandbox.pay(page.slug, **payment)
+    if not returns:
+        return Visit(reference=reference)
+    return come_back(reference, page=page, client=client)
+
+
+def come_back(
+    reference: str, *, page: PaymentPage | None = None, client: Client | None = None
+) -> Visit:
+    """Return to the callback with a reference: the page's own, or the plain one."""
+    name = "payments_pages:page-callback" if page else "payments_pages:callback"
+    address = reverse(name, args=[page.token] if page else [])
+    # Secure: a site that redirects to https would answer that redirect instead of the callback's.
+    response = (client or Client()).get(address, {conf.reference_params[0]: reference}, secure=True)
+    return Visit(reference=reference, response=cast("HttpResponse", response))
+
+
+def pay_expected(
+    sandbox: Sandbox,
+    expected: ExpectedPayment,
+    *,
+    returns: bool = True,
+    client: Client | None = None,
+    **payment: Any,
+) -> Visit:
+    """Pay what is expected in a popup or app, and hand the reference over to `confirm`.
+
+    `returns=False` closes the popup before that: the sweep must find out. Further keywords:
+    `amount` (minor units) and `currency` in place of the expected ones, for a payer who tampers;
+    `status`, `late` and transaction fields as in `Sandbox.end_checkout`.
+    """
+    start = {
+        "amount": payment.pop("amount", expected.amount),
+        "currency": payment.pop("currency", expected.currency),
+    }
+    sandbox.start_checkout(expected.reference, **start)
+    sandbox.end_checkout(expected.reference, **payment)
+    if not returns:
+        return Visit(reference=expected.reference)
+    response = (client or Client()).post(
+        reverse("payments_pages:confirm"),
+        {"reference": expected.reference},
+        content_type="application/json",
+        secure=True,
+    )
+    return Visit(reference=expected.reference, response=cast("HttpResponse", response))

@@ -1,0 +1,214 @@
+"""Take pictures of every screen of the demo, so that those in the docs stay true.
+
+    .venv/bin/python scripts/screenshots.py          the chosen ones, into docs/screenshots/
+    .venv/bin/python scripts/screenshots.py --all    all of them, into var/screenshots/
+
+Starts the demo with its history on two ports of its own, in a database of its own, and stops it.
+Needs Chromium on the PATH, and the `dev` extra. `--only TEXT` takes, of either, those whose name
+has the text.
+"""
+
+import argparse
+import contextlib
+import io
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import django
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS, EVERYTHING = ROOT / "docs" / "screenshots", ROOT / "var" / "screenshots"
+sys.path.insert(0, str(ROOT))
+
+LANGUAGES = ("en", "ar", "he")
+SCHEMES = ("light", "dark")
+HEIGHTS = {1280: 800, 390: 780}
+"""Of the window, by its width."""
+LONGEST = 2400
+"""Pixels after which the picture of a long page ends."""
+COLOURS = 96
+SITE_PORT, SANDBOX_PORT = 8020, 8021
+"""Fixed, for addresses are in the pictures."""
+CHOSEN = frozenset(
+    {
+        "index-en-light-1280",
+        "pages-en-light-1280",
+        "page-add-ar-light-1280",
+        "page-en-light-1280",
+        "page-drift-en-light-1280",
+        "page-stale-en-light-1280",
+        "sync-en-light-1280",
+        "payments-en-light-1280",
+        "payments-ar-dark-1280",
+        "payment-held-en-light-1280",
+        "payment-held-ar-light-390",
+        "payment-failed-en-light-1280",
+        "payment-delivered-he-dark-1280",
+        "action-approve-en-light-1280",
+        "action-attribute-en-light-1280",
+        "verify-by-hand-en-light-1280",
+        "references-en-light-1280",
+        "result-paid-en-light-390",
+        "result-checking-ar-light-390",
+        "result-not-paid-he-dark-390",
+    }
+)
+"""What the docs show: screen, language, scheme, width."""
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """Be one screen to take: its name, and how a browser that is signed in gets there."""
+
+    name: str
+    arrive: Callable[[Page], object]
+
+
+def main() -> None:
+    """Start the demo, take the pictures, stop the demo."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--all", action="store_true", help="every screen, into var/screenshots/")
+    parser.add_argument("--only", default="", help="those whose name has this text")
+    options = parser.parse_args()
+    folder = EVERYTHING if options.all else DOCS
+
+    def wanted(name: str) -> bool:
+        return options.only in name and (options.all or name in CHOSEN)
+
+    with tempfile.TemporaryDirectory(prefix="screenshots-") as directory:
+        configure(Path(directory))
+        with shop(Path(directory)) as (origin, login, shots), sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
+            taken = sum(
+                take(browser, folder, origin, login, shots, language, wanted)
+                for language in LANGUAGES
+            )
+            browser.close()
+    print(f"{taken} pictures in {folder}")
+
+
+def chromium() -> str:
+    """Return the path of a Chromium; end with a message if there is none."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    path = next((path for name in names if (path := shutil.which(name))), None)
+    if path is None:
+        sys.exit("There is no Chromium on the PATH (Debian: chromium).")
+    return path
+
+
+def configure(directory: Path) -> None:
+    """Read the settings as those of a demo whose files are in `directory`."""
+    # Not before here: the settings are read from the environment, once.
+    from example_project.demo.addresses import Addresses, sqlite_url  # noqa: PLC0415
+
+    addresses = Addresses(site_port=SITE_PORT, sandbox_port=SANDBOX_PORT)
+    os.environ |= addresses.environment(sqlite_url(directory / "shop.sqlite3"))
+    os.environ["DJANGO_SETTINGS_MODULE"] = "example_project.settings"
+    django.setup()
+
+
+@contextlib.contextmanager
+def shop(directory: Path) -> Iterator[tuple[str, tuple[str, str], list[Shot]]]:
+    """Run a shop that has its history; yield its origin, a login, and what to take there."""
+    from django.db import connections  # noqa: PLC0415 - after the settings
+
+    from example_project.demo.addresses import Addresses  # noqa: PLC0415
+    from example_project.demo.control import Control  # noqa: PLC0415
+    from example_project.demo.parts import Parts  # noqa: PLC0415
+    from example_project.demo.running import furnish, start_site  # noqa: PLC0415
+    from example_project.demo.screens import admin_screens, payer_screens  # noqa: PLC0415
+    from example_project.demo.stock import reset_admin  # noqa: PLC0415
+    from example_project.demo.storage import Storage  # noqa: PLC0415
+
+    addresses = Addresses(site_port=SITE_PORT, sandbox_port=SANDBOX_PORT)
+    storage = Storage(directory)
+    with Parts(environment={}, logs=storage.logs) as parts:
+        furnish(parts, addresses, storage, print, fresh=False, history=True)
+        login = reset_admin()
+        screens = [*admin_screens(), *payer_screens()]
+        connections.close_all()
+        start_site(parts, addresses)
+        shots = [Shot(screen.name, opened(addresses.site + screen.path)) for screen in screens]
+        shots += acts(addresses.site, Control(addresses.control), {s.name: s.path for s in screens})
+        yield addresses.site, login, shots
+
+
+def opened(address: str) -> Callable[[Page], object]:
+    """Return what opens an address."""
+    return lambda page: page.goto(address)
+
+
+def acts(site: str, control: object, paths: dict[str, str]) -> list[Shot]:
+    """Return what is only seen when something has been done."""
+    return []
+
+
+def take(
+    browser: Browser,
+    folder: Path,
+    origin: str,
+    login: tuple[str, str],
+    shots: list[Shot],
+    language: str,
+    wanted: Callable[[str], bool],
+) -> int:
+    """Take the wanted pictures in one language; return how many."""
+    variants = [(scheme, width) for scheme in SCHEMES for width in HEIGHTS]
+    taken = 0
+    with browser.new_context(locale=language, reduced_motion="reduce") as context:
+        page = context.new_page()
+        page.goto(f"{origin}/admin/login/?next=/")
+        page.locator("#id_username").fill(login[0])
+        page.locator("#id_password").fill(login[1])
+        page.locator("[type=submit]").click()
+        for shot in shots:
+            names = {
+                f"{shot.name}-{language}-{scheme}-{width}": (scheme, width)
+                for scheme, width in variants
+            }
+            names = {name: variant for name, variant in names.items() if wanted(name)}
+            if not names:
+                continue
+            page.set_viewport_size({"width": 1280, "height": HEIGHTS[1280]})
+            shot.arrive(page)
+            for name, (scheme, width) in names.items():
+                page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
+                write(folder / f"{name}.png", whole(page, width))
+                taken += 1
+    return taken
+
+
+def whole(page: Page, width: int) -> bytes:
+    """Take a page from its top to its end, or to where it gets too long."""
+    height = int(page.evaluate("document.documentElement.scrollHeight"))
+    clip = {"x": 0, "y": 0, "width": width, "height": max(min(height, LONGEST), 1)}
+    return page.screenshot(full_page=True, clip=clip, animations="disabled")  # type: ignore[arg-type]
+
+
+def write(path: Path, picture: bytes) -> None:
+    """Write a picture with few colours: a screen has no more, and it stays small."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image = Image.open(io.BytesIO(picture)).convert("RGB")
+    image.quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""Staff by role, and payments in the states that staff see."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from payments_pages.choices import Door, Outcome
+from payments_pages.confirmation import confirm_payment
+from payments_pages.models import Fulfilment, PaymentPage, Transaction
+from payments_pages.sandbox import Sandbox
+
+SignIn = Callable[..., Client]
+
+
+@pytest.fixture
+def sign_in() -> SignIn:
+    """Sign somebody in who has these permissions and no other."""
+
+    def enter(*codenames: str) -> Client:
+        user = User.objects.create_user(f"staff{User.objects.count()}", is_staff=True)
+        found = Permission.objects.filter(
+            content_type__app_label="payments_pages", codename__in=codenames
+        )
+        assert {row.codename for row in found} == set(codenames)
+        user.user_permissions.set(found)
+        client = Client()
+        client.force_login(user)
+        return client
+
+    return enter
+
+
+@pytest.fixture
+def viewer(sign_in: SignIn) -> Client:
+    """Somebody who may see everything but customers, and do nothing."""
+    return sign_in(
+        "view_transaction", "view_fulfilment", "view_verification", "view_paymentpage"
+    )
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(User.objects.create_superuser("staff", "staff@shop.example", "x"))
+    return client
+
+
+@pytest.fixture
+def held(tea_box: PaymentPage, sandbox: Sandbox) -> Transaction:
+    """A payment of less than the price."""
+    reference = sandbox.pay("tea-box", amount=9999)
+    found = confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
+    assert found.outcome is Outcome.HELD
+    return Transaction.objects.get()
+
+
+@pytest.fixture
+def pageless(tea_box: PaymentPage, sandbox: Sandbox) -> Transaction:
+    """A payment that nothing says the purpose of."""
+    found = confirm_payment(sandbox.pay("tea-box"), door=Door.WEBHOOK, vouched=True)
+    assert found.outcome is Outcome.HELD
+    return Transaction.objects.get()
+
+
+@pytest.fixture
+def spent(tea_box: PaymentPage, sandbox: Sandbox, configure: Any) -> Transaction:
+    """A payment whose delivery failed as often as it may."""
+    configure(HANDLER="tests.goods.handlers.fail_first", MAX_ATTEMPTS=1)
+    found = confirm_payment(sandbox.pay("tea-box"), door=Door.CALLBACK, page_token=tea_box.token)
+    assert found.outcome is Outcome.HELD
+    return Transaction.objects.get()
+
+
+def state_of(transaction: Transaction) -> tuple[str, str]:
+    row = Fulfilment.objects.get(transaction=transaction)
+    return row.state, row.reason
+
+
+def said(response: Any) -> str:
+    """The messages that staff read after what they did."""
+    return " ".join(str(message) for message in response.context["messages"])

@@ -1,0 +1,52 @@
+"""Say what axe finds on a page, in words that can be compared between pages."""
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+__all__ = ["REGIONS", "RULES", "VARIANTS", "findings", "in_all_variants", "settle"]
+
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+VARIANTS: tuple[tuple[Literal["light", "dark"], int], ...] = (
+    ("light", 1280),
+    ("light", 390),
+    ("dark", 1280),
+    ("dark", 390),
+)
+REGIONS = (".breadcrumbs", "#changelist-filter", "#changelist-search", ".selector", ".datetime")
+"""Parts that Django's admin draws by itself, on its own pages and on ours."""
+
+_PLACES = """
+([targets, regions]) => targets.map(target => {
+    const node = document.querySelector(target);
+    return regions.find(region => node && node.closest(region)) || target;
+})
+"""
+
+
+def findings(page: Page) -> set[str]:
+    """Return each violation as `rule in place`: a region of Django's, or else the very element."""
+    found: Any = Axe().run(page, options={"runOnly": RULES, "resultTypes": ["violations"]})
+    pairs = [
+        (violation["id"], node["target"][0])
+        for violation in found.response["violations"]
+        for node in violation["nodes"]
+    ]
+    places = page.evaluate(_PLACES, [[target for _rule, target in pairs], REGIONS])
+    return {f"{rule} in {place}" for (rule, _target), place in zip(pairs, places, strict=True)}
+
+
+def in_all_variants(page: Page) -> Iterator[tuple[str, set[str]]]:
+    """Yield each variant's name with what is found in it: light and dark, wide and narrow."""
+    for scheme, width in VARIANTS:
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 900})
+        settle(page)
+        yield f"{scheme} {width}", findings(page)
+
+
+def settle(page: Page) -> None:
+    """Wait until no colour is on its way from one scheme to the other."""
+    page.wait_for_function("document.getAnimations().every(it => it.playState !== 'running')")

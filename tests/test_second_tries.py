@@ -1,0 +1,104 @@
+"""What the database undoes in passing is done again at once, a few times; nothing else is."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import InterfaceError, ProgrammingError, connection
+
+from payments_pages import databases
+from payments_pages.choices import Door, Outcome
+from payments_pages.confirmation import confirm_payment
+from payments_pages.databases import tried_again
+from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction
+from payments_pages.sandbox import Sandbox
+from tests.crash.points import Points, cut_line, lose_answer
+from tests.goods.models import Good
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def points(tea_box: PaymentPage, sandbox: Sandbox) -> Callable[[str], int]:
+    """Find the number of a step in a whole run, by its name."""
+
+    def find(name: str) -> int:
+        sandbox.pay("tea-box", reference="PPG-0")
+        run = Points()
+        with run.watch():
+            confirm_payment("PPG-0", door=Door.CALLBACK, page_token=tea_box.token)
+        return run.seen.index(name) + 1
+
+    return find
+
+
+@pytest.mark.parametrize(
+    "step",
+    ["INSERT payments_pages_transaction", "UPDATE payments_pages_fulfilment", "INSERT goods_good"],
+)
+@pytest.mark.parametrize("broken", [cut_line, lose_answer])
+def test_a_step_that_is_undone_is_done_again_at_once(
+    step: str, broken: Any, points: Callable[[str], int], tea_box: PaymentPage, sandbox: Sandbox
+) -> None:
+    """In the record, at the fence of the delivery, in the handler itself."""
+    run = Points(at=points(step), broken=broken)
+    sandbox.pay("tea-box", reference="PPG-1")
+    with run.watch():
+        found = confirm_payment("PPG-1", door=Door.CALLBACK, page_token=tea_box.token)
+    assert run.hit
+    assert run.seen.count(step) == 2
+    assert found.outcome is Outcome.DELIVERED
+    assert Good.objects.filter(reference="PPG-1").count() == 1
+    row = Fulfilment.objects.get(transaction__reference="PPG-1")
+    assert (row.attempts, row.last_error) == (1, "")
+    assert Transaction.objects.filter(reference="PPG-1").count() == 1
+    kinds = list(
+        Event.objects.filter(reference_key=row.reference_key).values_list("kind", flat=True)
+    )
+    assert len(kinds) == len(set(kinds)), "nothing is told twice"
+
+
+def busy() -> Exception:
+    return InterfaceError("connection already closed")
+
+
+def failing(errors: list[Exception]) -> tuple[Callable[[int], str], list[int]]:
+    numbers: list[int] = []
+
+    def action(number: int) -> str:
+        numbers.append(number)
+        if errors:
+            raise errors.pop()
+        return "done"
+
+    return action, numbers
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(databases, "_PAUSES", (0, 0, 0))
+
+
+def test_there_are_at_most_four_tries() -> None:
+    action, numbers = failing([busy() for _try in range(3)])
+    assert tried_again(action, using=connection.alias) == "done"
+    assert numbers == [0, 1, 2, 3]
+    action, numbers = failing([busy() for _try in range(9)])
+    with pytest.raises(InterfaceError):
+        tried_again(action, using=connection.alias)
+    assert numbers == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("error", [ProgrammingError("no such column"), RuntimeError("no luck")])
+def test_what_does_not_pass_is_not_tried_again(error: Exception) -> None:
+    action, numbers = failing([error])
+    with pytest.raises(type(error)):
+        tried_again(action, using=connection.alias)
+    assert numbers == [0]
+
+
+def test_an_error_that_was_long_in_coming_is_not_waited_for_again() -> None:
+    action, numbers = failing([busy()])
+    with pytest.raises(InterfaceError):
+        tried_again(action, using=connection.alias, within=-1)
+    assert numbers == [0]

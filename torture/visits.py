@@ -1,0 +1,75 @@
+"""Knock at the site's doors over HTTP: come back as a payer, ask as an app, send a webhook."""
+
+import json
+import random
+from collections.abc import Callable, Collection
+from typing import Any
+
+import requests
+from django.conf import settings
+
+from payments_pages.signatures import sign
+from torture.handlers import begins
+
+__all__ = ["visit_site"]
+
+PATIENCE = 5.0
+"""Seconds a visitor waits for an answer: longer than any process stands still."""
+AWAY = 503
+"""Any door may say so while the database is away; confirm and webhook also while the service is."""
+
+
+def visit_site(reference: str) -> str | None:
+    """Come by one of three doors; what was told about the reference, None for nothing.
+
+    An answer that no door may give, such as a 500, is noted as an error. A connection that broke,
+    or no answer in time, is what a visitor of a killed process must bear.
+    """
+    door = random.choices((_callback, _confirm, _webhook), weights=(4, 3, 3))[0]
+    try:
+        # A session for each: a kept connection would always lead to the same process.
+        with requests.Session() as browser:
+            return door(browser, reference)
+    except requests.RequestException as error:
+        begins.say("hung_up", type(error).__name__)
+        return None
+
+
+def _callback(browser: requests.Session, reference: str) -> str | None:
+    path = f"/callback/{settings.RUN['token']}/"
+    answer = _ask(browser.get, path, {200, 303, 404}, params={"reference": reference})
+    if answer.status_code != 303:
+        return {200: "unavailable", 404: "unknown"}.get(answer.status_code)
+    if (result := answer.headers.get("Location")) is None:
+        # A process that dies while it writes its headers looks like one that wrote no more.
+        raise requests.ConnectionError("cut off in the headers")
+    return _outcome(_ask(browser.get, f"{result}status/", {200}))
+
+
+def _confirm(browser: requests.Session, reference: str) -> str | None:
+    usual = {200, 202, 402, 404}
+    return _outcome(_ask(browser.post, "/confirm/", usual, json={"reference": reference}))
+
+
+def _webhook(browser: requests.Session, reference: str) -> str | None:
+    body = json.dumps({"event": "charge.success", "data": {"reference": reference}}).encode()
+    headers = {
+        "Content-Type": "application/json",
+        settings.PAYMENTS_PAGES["WEBHOOK_HEADER"]: sign(body, settings.RUN["secret_key"], "sha256"),
+    }
+    return _outcome(_ask(browser.post, "/webhook/", {200}, data=body, headers=headers))
+
+
+def _ask(
+    method: Callable[..., requests.Response], path: str, usual: Collection[int], **more: Any
+) -> requests.Response:
+    answer = method(settings.RUN["site"] + path, timeout=PATIENCE, allow_redirects=False, **more)
+    if answer.status_code not in {*usual, AWAY}:
+        begins.say("error", f"Status{answer.status_code}", path)
+    return answer
+
+
+def _outcome(answer: requests.Response) -> str | None:
+    """Read a program's answer; None where it says nothing about the payment."""
+    found = answer.json().get("outcome") if answer.status_code < 500 else None
+    return found if isinstance(found, str) else None
