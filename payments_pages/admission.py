@@ -24,18 +24,18 @@ RETRY_AFTER: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Hold what an ask was paid for with; `close()` it when it is known what came of it."""
+    """Hold what an ask is charged to, should the service not know the reference."""
 
     counters: tuple[str, ...] = ()
 
-    def close(self, error: ServiceError | None = None) -> None:
-        """Give back what was taken if the service knew the reference, or was not asked."""
-        if self.counters and (error is None or isinstance(error, NotAsked)):
-            budgets.give_back(self.counters)
+    def close(self, error: ServiceError) -> None:
+        """Charge an ask that was made and brought no answer to go by."""
+        if not isinstance(error, NotAsked):
+            self.charge()
 
-    def withdraw(self) -> None:
-        """Give back what was taken: somebody else asks, or it need not be asked."""
-        self.close()
+    def charge(self) -> None:
+        """Charge an ask about a reference that the service does not know."""
+        budgets.charge(self.counters)
 
 
 def admit(key: str, *, address: str, vouched: bool) -> Admission | None:
@@ -45,7 +45,7 @@ def admit(key: str, *, address: str, vouched: bool) -> Admission | None:
     """
     if vouched or not address:
         return Admission()
-    counters = budgets.take(address)
+    counters = budgets.room_for(address)
     if counters is not None:
         return Admission(counters)
     # Asked only now: most references are within the budget, and need no query for this.
@@ -56,7 +56,7 @@ def admit(key: str, *, address: str, vouched: bool) -> Admission | None:
 
 def admit_swept() -> Admission | None:
     """Let the sweep ask about a reference nobody vouched for; None: it has asked about enough."""
-    counters = budgets.take_in_sweep()
+    counters = budgets.room_in_sweep()
     return None if counters is None else Admission(counters)
 
 

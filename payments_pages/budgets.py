@@ -1,26 +1,27 @@
 """Bound how often strangers can make us ask the service about references it does not know.
 
 Anybody can call the callback with made-up references. Each address, and all of them together,
-has a budget for a minute; what the service turns out to know is given back, so that payers who
-share an address with many others, or with a guesser, are not counted.
+has a budget for a minute. Only what the service does not know is charged, and only when that has
+turned out: payers who share an address with many others, or with a guesser, are not counted, and
+cost the cache one read. Asks that are under way at the same moment do not see each other's
+charge: a rush overdraws a budget by as many calls as may wait on the service at once.
 
 The counters live in a Django cache. A cache that is down stops nobody: the budget is then not
-kept, and the log says so. Django's database and file caches do not count atomically; under a
-rush they let a few more through.
+kept, and the log says so.
 """
 
 import ipaddress
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import time
-from typing import Final
+from typing import Final, TypeVar
 
 from django.core.cache import caches
 from django.utils.crypto import salted_hmac
 
 from payments_pages.conf import conf
 
-__all__ = ["WINDOW", "give_back", "take", "take_in_sweep"]
+__all__ = ["WINDOW", "charge", "room_for", "room_in_sweep"]
 
 WINDOW: Final = 60
 """Seconds for which a budget is given."""
@@ -28,61 +29,53 @@ PREFIX: Final = "payments_pages.unknown"
 
 logger = logging.getLogger("payments_pages.budgets")
 
+T = TypeVar("T")
 
-def take(address: str) -> tuple[str, ...] | None:
-    """Take one from the budget of an address and from that of all; None when one is used up.
 
-    Return the counters it was taken from, for `give_back`. The counters' names hold the
-    address only as a keyed hash; of an IPv6 address its first 64 bits count, for those are
-    what one subscriber has.
+def room_for(address: str) -> tuple[str, ...] | None:
+    """Return the counters to charge for an address, its own and that of all; None: one is full.
+
+    The counters' names hold the address only as a keyed hash; of an IPv6 address its first 64
+    bits count, for those are what one subscriber has.
     """
     network = salted_hmac(PREFIX, _network(address), algorithm="sha256").hexdigest()
-    return _take((network, conf.unknown_per_address), ("all", conf.unknown_in_all))
+    return _room((network, conf.unknown_per_address), ("all", conf.unknown_in_all))
 
 
-def take_in_sweep() -> tuple[str, ...] | None:
-    """Take one from the budget that all sweeps share, which is as large as that of all doors."""
-    return _take(("sweep", conf.unknown_in_all))
+def room_in_sweep() -> tuple[str, ...] | None:
+    """Return the counter that all sweeps share, which takes as much as that of all doors."""
+    return _room(("sweep", conf.unknown_in_all))
 
 
-def give_back(counters: tuple[str, ...]) -> None:
-    """Give back what was taken: the service was not asked, or knew the reference."""
+def charge(counters: tuple[str, ...]) -> None:
+    """Count one ask about what the service does not know, or of which nobody knows that."""
     for counter in counters:
-        _guarded(_uncount, counter)
+        _guarded(lambda counter=counter: _count(counter), None)
 
 
-def _take(*budgets: tuple[str, int]) -> tuple[str, ...] | None:
+def _room(*budgets: tuple[str, int]) -> tuple[str, ...] | None:
     window = int(time() // WINDOW)
-    taken: tuple[str, ...] = ()
-    for name, limit in budgets:
-        counter = f"{PREFIX}.{window}.{name}"
-        count = _guarded(_count, counter)
-        if count:
-            taken += (counter,)
-        if count > limit:
-            give_back(taken)
-            return None
-    return taken
+    limits = {f"{PREFIX}.{window}.{name}": limit for name, limit in budgets}
+    counts: Mapping[str, int] = _guarded(lambda: caches[conf.cache].get_many(limits), {})
+    if any(count >= limits[counter] for counter, count in counts.items()):
+        return None
+    return tuple(limits)
 
 
-def _count(counter: str) -> int:
+def _count(counter: str) -> None:
     cache = caches[conf.cache]
     cache.add(counter, 0, timeout=2 * WINDOW)
-    return cache.incr(counter)
+    cache.incr(counter)
 
 
-def _uncount(counter: str) -> int:
-    return caches[conf.cache].decr(counter)
-
-
-def _guarded(change: Callable[[str], int], counter: str) -> int:
-    """Change a counter; 0 when the cache cannot."""
+def _guarded(use: Callable[[], T], otherwise: T) -> T:
+    """Use the cache; `otherwise` when it cannot be used."""
     try:
-        return change(counter)
+        return use()
     except Exception as error:  # noqa: BLE001 - each cache raises its own; none may stop a payer
         kind = type(error).__name__
         logger.warning("budgets.cache_failed: %s", kind, extra={"error": kind})
-        return 0
+        return otherwise
 
 
 def _network(address: str) -> str:

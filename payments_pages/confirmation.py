@@ -152,7 +152,6 @@ def _confirm(run: _Run) -> Confirmation:
             if held is not None:
                 # Once more, under the claim: who held it before may have written since.
                 return _ask(run, row, held, find_transaction(run.key), admission)
-            admission.withdraw()
     return _after_rivals(run, row, transaction)
 
 
@@ -174,7 +173,6 @@ def _first(run: _Run) -> Confirmation:
     )
     if held is not None:
         return _ask(run, row, held, None, admission)
-    admission.withdraw()
     if run.page_token is not None:
         verification.claim_page(row, run.page_token)
     return _after_rivals(run, row, None)
@@ -215,7 +213,6 @@ def _ask(
     except ServiceError as error:
         admission.close(error)
         return _unanswered(run, row, held, error, existing)
-    admission.close()
 
     def record(number: int) -> recording.Recorded | None:
         return recording.record(
@@ -252,12 +249,7 @@ def _unanswered(
         "confirmation.unanswered: %s: %s",
         run.reference,
         error,
-        extra={
-            "reference": run.reference,
-            "error": type(error).__name__,
-            "status": error.status,
-            "door": str(run.door),
-        },
+        extra={**_facts(run.reference, run.door, error), "status": error.status},
     )
     transaction = find_transaction(run.key)
     if getattr(transaction, "fulfilment", None) is not None:

@@ -162,7 +162,7 @@ class Insert(_Statement, Generic[Row]):
     def run(self, using: str, row: Row, **values: object) -> None:
         """Insert one object and give it its key."""
         connection = connections[using]
-        pk = self._model._meta.pk
+        meta = self._model._meta  # noqa: SLF001 - Django documents it
         sent = {"sender": self._model, "instance": row, "raw": False, "using": using}
         pre_save.send(**sent, update_fields=None)
         with mark_for_rollback_on_error(using), connection.cursor() as cursor:
@@ -170,8 +170,7 @@ class Insert(_Statement, Generic[Row]):
             if connection.features.can_return_columns_from_insert:
                 key = cursor.fetchone()[0]
             else:
-                table = self._model._meta.db_table
-                key = connection.ops.last_insert_id(cursor, table, pk.column)
+                key = connection.ops.last_insert_id(cursor, meta.db_table, meta.pk.column)
         row.pk = key
         self._keep(row, using)
         post_save.send(**sent, created=True, update_fields=None)
@@ -194,32 +193,30 @@ class Insert(_Statement, Generic[Row]):
         keys: bool = True,
     ) -> None:
         sql, places = self._compiled(connection, (len(rows), keys))
-        given = {
-            f"{number} {field.attname}": field.pre_save(row, add=True)
-            for number, row in enumerate(rows)
-            for field in places
-        }
-        cursor.execute(sql.text, sql.params({**values, **given}, connection))
+        for name, number, field in places:
+            values[name] = field.pre_save(rows[number], add=True)
+        cursor.execute(sql.text, sql.params(values, connection))
 
     def _keep(self, row: Row, using: str) -> None:
-        row._state.adding = False
-        row._state.db = using
+        state = row._state  # noqa: SLF001 - Django documents it
+        state.adding, state.db = False, using
         for name in self._expressions:
             vars(row).pop(name, None)
 
     def _compile(self, connection: BaseDatabaseWrapper, kind: Any) -> Any:
         count, keys = kind
-        meta = self._model._meta
+        meta = self._model._meta  # noqa: SLF001 - Django documents it
         fields = [field for field in meta.concrete_fields if field is not meta.pk]
-        places = [field for field in fields if field.attname not in self._expressions]
-        query = InsertQuery(self._model)
-        rows = [
-            _Placeholders(
-                {field.attname: Given(f"{number} {field.attname}", field) for field in places}
-                | self._expressions
-            )
+        places = [
+            (f"{number} {field.attname}", number, field)
             for number in range(count)
+            for field in fields
+            if field.attname not in self._expressions
         ]
+        rows = [_Placeholders(self._expressions) for _number in range(count)]
+        for name, number, field in places:
+            setattr(rows[number], field.attname, Given(name, field))
+        query = InsertQuery(self._model)
         query.insert_values(fields, rows, raw=True)
         compiler: Any = query.get_compiler(connection=connection)
         if keys:

@@ -63,6 +63,7 @@ def sweep_due(
             raise
         except Exception as error:  # noqa: BLE001 - one row must not stop the others
             report.errors += 1
+            admission.charge()
             logger.error(  # noqa: TRY400 - a traceback may quote a payer
                 "sweep.row_failed: %s",
                 reference,
@@ -70,8 +71,8 @@ def sweep_due(
             )
         else:
             report.outcomes[found.outcome] += 1
-            if found.outcome is not Outcome.UNKNOWN:
-                admission.withdraw()
+            if found.outcome is Outcome.UNKNOWN:
+                admission.charge()
         progress(report)
     report.purged = purge_unknown()
     return report

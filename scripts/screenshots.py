@@ -131,17 +131,17 @@ def shop(directory: Path) -> Iterator[tuple[str, tuple[str, str], list[Shot]]]:
 
     from example_project.demo.addresses import Addresses  # noqa: PLC0415
     from example_project.demo.control import Control  # noqa: PLC0415
+    from example_project.demo.logins import ADMIN, reset_login  # noqa: PLC0415
     from example_project.demo.parts import Parts  # noqa: PLC0415
     from example_project.demo.running import furnish, start_site  # noqa: PLC0415
     from example_project.demo.screens import admin_screens, payer_screens  # noqa: PLC0415
-    from example_project.demo.stock import reset_admin  # noqa: PLC0415
     from example_project.demo.storage import Storage  # noqa: PLC0415
 
     addresses = Addresses(site_port=SITE_PORT, sandbox_port=SANDBOX_PORT)
     storage = Storage(directory)
     with Parts(environment={}, logs=storage.logs) as parts:
         furnish(parts, addresses, storage, print, fresh=False, history=True)
-        login = reset_admin()
+        login = reset_login(ADMIN)
         screens = [*admin_screens(), *payer_screens()]
         connections.close_all()
         start_site(parts, addresses)

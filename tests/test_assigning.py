@@ -97,9 +97,7 @@ def test_what_the_merchants_code_expected_is_not_overruled(
     assert staff.attribute(row(), tea_box, actor="Rana") is None
 
 
-def test_a_second_payment_may_be_for_a_page_instead(
-    tea_box: PaymentPage, sandbox: Sandbox
-) -> None:
+def test_a_second_payment_may_be_for_a_page_instead(tea_box: PaymentPage, sandbox: Sandbox) -> None:
     """What the payer's side named is let go, and stays paid by the first."""
     expected = expect_payment("PPG-0", paid_by_key="another")
     sandbox.add_transaction(REFERENCE, metadata={"payments_pages_expected": "PPG-0"})

@@ -224,13 +224,13 @@ def test_c22_no_transaction_is_open_while_the_service_is_asked(
     import requests
 
     seen: list[bool] = []
-    send = requests.Session.send
+    send = requests.adapters.HTTPAdapter.send
 
-    def watch(self: requests.Session, request: Any, **options: Any) -> Any:
+    def watch(self: requests.adapters.HTTPAdapter, request: Any, **options: Any) -> Any:
         seen.append(connection.in_atomic_block)
         return send(self, request, **options)
 
-    monkeypatch.setattr(requests.Session, "send", watch)
+    monkeypatch.setattr(requests.adapters.HTTPAdapter, "send", watch)
     sandbox.pay("tea-box", reference="PPG-1022")
     confirm("PPG-1022", tea_box)
     let_time_pass(10)
@@ -287,7 +287,7 @@ def test_on_commit_an_error_does_not_reach_the_caller(
 ) -> None:
     with db_transaction.atomic():
         confirm_payment_on_commit("PPG-1")
-        configure(SECRET_KEY="no key", MODE="test")
+        configure(MODE="neither")
     assert "ConfigurationError" in caplog.text
 
 

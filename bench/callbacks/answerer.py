@@ -42,6 +42,8 @@ class Answerer(asyncio.Protocol):
             path = head.split(b" ", 2)[1].decode()
             if path == "/counts":
                 self._transport.write(_response(_counts()))
+            elif path.startswith("/v1/"):
+                self._transport.write(_response(_payment_intent(path)))
             else:
                 self._verify(path.rpartition("/")[2])
 
@@ -56,6 +58,29 @@ class Answerer(asyncio.Protocol):
 def _response(body: bytes) -> bytes:
     head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "
     return f"{head}{len(body)}\r\n\r\n".encode() + body
+
+
+def _payment_intent(path: str) -> bytes:
+    """Answer for the service that dj-stripe speaks to, in its words."""
+    name = path.rpartition("/")[2].partition("?")[0]
+    _calls[name] += 1
+    found = {
+        "id": name,
+        "object": "payment_intent",
+        "amount": 10000,
+        "amount_capturable": 0,
+        "amount_received": 10000,
+        "capture_method": "automatic",
+        "client_secret": "secret",
+        "confirmation_method": "automatic",
+        "created": 1795831304,
+        "currency": "ils",
+        "livemode": False,
+        "metadata": {},
+        "payment_method_types": ["card"],
+        "status": "succeeded",
+    }
+    return json.dumps(found).encode()
 
 
 def _counts() -> bytes:

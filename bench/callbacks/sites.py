@@ -39,4 +39,12 @@ def peer_sites(python: str) -> list[Site]:
             webhook="/paystack/webhook/",
             signature="sha512",
         ),
+        Site(
+            "dj-stripe",
+            "bench.peers.stripe_site",
+            python,
+            callbacks=False,
+            webhook="/stripe/webhook/00000000-0000-4000-8000-000000000001/",
+            signature="stripe",
+        ),
     ]

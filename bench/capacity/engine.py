@@ -75,13 +75,6 @@ class Places:
 
         return ask
 
-    def try_take(self) -> bool:
-        """Take a place if there is one; never wait."""
-        if self.taken >= self.number:
-            return False
-        self._count(+1)
-        return True
-
     def leave(self) -> None:
         """Give the place back, to who has waited longest."""
         if self._waiting:

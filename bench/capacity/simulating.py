@@ -1,18 +1,19 @@
 """Simulate payers on a site, and find out how many it carries."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bench.capacity.engine import Clock, Log, Places, Process
+from bench.capacity.gate import Gate
 from bench.capacity.model import Costs, Demand, Setup
 
-__all__ = ["Outcome", "capacity", "simulate"]
+__all__ = ["Outcome", "capacity", "limits", "simulate"]
 
 NETWORK = 0.3
 """Seconds between an answer and the next request of a payer's browser."""
 RETRY = 5.0
 """Seconds after which a reference that was turned away is due, at the earliest."""
-POLL = 0.01
 TURNED_AWAY = 0.01
 SLOW = 1.0
 """What a site must keep to: of a hundred payers one may be told "we cannot confirm right now", and
@@ -50,7 +51,7 @@ class _WebProcess:
         self.cores = cores
         self.lock = Places(clock, 1)
         self.threads = Places(clock, setup.threads)
-        self.calls = Places(clock, setup.max_calls)
+        self.calls = Gate(clock, setup.max_calls, setup.patience)
 
 
 class _Site:
@@ -76,7 +77,9 @@ class _Site:
 
     def arrivals(self, seconds: float) -> Process:
         while self.clock.now < seconds:
-            yield self.lot.expovariate(self.demand.per_second)
+            yield self.lot.expovariate(self.demand.highest)
+            if self.lot.random() * self.demand.highest > self.demand.rate(self.clock.now):
+                continue  # fewer come at this hour
             if self.lot.random() < self.demand.returning:
                 self.clock.start(self.payer())
             else:
@@ -117,9 +120,7 @@ class _Site:
         yield from self.compute(web, costs.first * 0.4)
         yield from self.query(part)
         yield self.log.commit()
-        give_up = self.clock.now + self.setup.patience
-        while not (admitted := web.calls.try_take()) and self.clock.now < give_up:
-            yield POLL
+        admitted = yield from web.calls.enter()
         if not admitted:
             self.turned_away += 1
             yield from self.query(part)
@@ -173,7 +174,7 @@ class _Site:
     def use(self) -> dict[str, float]:
         """Return the mean use of each part."""
 
-        def mean(places: list[Places]) -> float:
+        def mean(places: Sequence[Places | Gate]) -> float:
             return sum(place.use() for place in places) / len(places)
 
         return {
@@ -209,23 +210,34 @@ def simulate(
     )
 
 
-def capacity(setup: Setup, costs: Costs, demand: Demand, *, seconds: float = 120.0) -> float:
-    """Return the most payments a second that the site carries well, to two digits or so."""
-    low, high = 0.0, 2.0
-    while _carries(setup, costs, demand, high, seconds):
-        low, high = high, high * 2
-    while high - low > high * 0.03:
+def limits(setup: Setup, costs: Costs, demand: Demand) -> dict[str, float]:
+    """Return, for each part alone, how many payments a second fill it: no simulation, mean values."""
+    processes = setup.nodes * setup.processes
+    call = demand.latency.mean
+    commits = costs.commits * setup.flush
+    return {
+        "calls": processes * setup.max_calls / call,
+        "threads": processes * setup.threads / (call + costs.web + commits),
+        "interpreter": processes / costs.web,
+        "web cores": setup.nodes * setup.cores / costs.web,
+        "database cores": setup.database_cores / costs.database,
+    }
+
+
+def capacity(setup: Setup, costs: Costs, demand: Demand, *, payments: int = 5000) -> float:
+    """Return the most payments a second that the site carries well, to one part in twenty.
+
+    Each rate is tried for about so many payments.
+    """
+    low, high = 0.0, min(limits(setup, costs, demand).values())
+    while high - low > high * 0.05:
         middle = (low + high) / 2
-        if _carries(setup, costs, demand, middle, seconds):
+        tried = replace(demand, per_second=middle)
+        if simulate(setup, costs, tried, seconds=max(60.0, payments / middle)).good:
             low = middle
         else:
             high = middle
     return low
-
-
-def _carries(setup: Setup, costs: Costs, demand: Demand, rate: float, seconds: float) -> bool:
-    tried = replace(demand, per_second=rate)
-    return simulate(setup, costs, tried, seconds=seconds).good
 
 
 def _point(values: list[float], share: float) -> float:

@@ -65,8 +65,8 @@ def email_of(number: int) -> str:
 class History:
     """Describe the rows of each table, as columns by name, for `size` payments.
 
-    `due` more references wait to be asked about, half of them named by nobody we trust, and
-    `due` deliveries wait for their next try. `first` is the number, and the primary key, of the
+    `due` more references wait to be asked about, half of them named by nobody we trust, and the
+    deliveries of the last `due` / 2 payments wait for their next try. `first` is the number, and the primary key, of the
     first row of every table.
     """
 
@@ -160,13 +160,12 @@ class History:
 
     def fulfilments(self) -> Iterator[Row]:
         """Yield a delivery for each payment that was a success."""
-        dice = random.Random(7)
-        late = self.size - self.due
+        late = self.size - self.due // 2
         for row in self.transactions():
             number = row["id"] - self.first
             if row["status"] != "success":
                 continue
-            state, reason = self._delivery(number, dice)
+            state, reason = self._delivery(number)
             if number >= late:
                 state, reason = FulfilmentState.FAILED, Reason.NONE
             done = state == FulfilmentState.DELIVERED
@@ -225,10 +224,11 @@ class History:
                 }
 
     def _page(self, number: int, dice: random.Random) -> int:
-        """Page 0 sold only in the beginning; the others sell all the time, the first ones most."""
-        if number < self.rare:
+        """Page 0 sold only in the beginning; of the others page 1 makes a seventh of all sales."""
+        others = self.pages_count - 1
+        if number < self.rare or not others:
             return 0
-        return min(1, self.pages_count - 1) + int((self.pages_count - 1) * dice.random() ** 2)
+        return 1 + int(dice.random() * others) * (dice.random() > 1 / 7)
 
     def _status(self, number: int, dice: random.Random) -> str:
         chosen = dice.choice(_STATUSES)
@@ -238,10 +238,12 @@ class History:
         rare = number < self.rare and number % 8 == 2
         return "EUR" if rare else CURRENCIES[page % len(CURRENCIES)]
 
-    def _delivery(self, number: int, dice: random.Random) -> tuple[FulfilmentState, Reason]:
-        """Nearly all is delivered; what is held or rejected lies among the older ones."""
-        lot = dice.random()
-        if number < self.size // 2 and lot < 0.002:
+    def _delivery(self, number: int) -> tuple[FulfilmentState, Reason]:
+        """Nearly all is delivered; what is held or rejected lies among the older ones.
+
+        Some sixty are held, at any size: staff decide about them.
+        """
+        if number < self.size // 2 and number % max(1, self.size // 120) == 1:
             return FulfilmentState.HELD, _HELD[number % len(_HELD)]
         if number < self.rare and number % 8 == 3:
             return FulfilmentState.REJECTED, Reason.AMOUNT_MISMATCH

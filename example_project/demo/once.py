@@ -11,10 +11,10 @@ import requests
 from django.db import connection, connections
 
 from example_project.demo.addresses import Addresses, sqlite_url
+from example_project.demo.logins import ADMIN, reset_login
 from example_project.demo.parts import Parts
 from example_project.demo.running import start_sandbox, start_site
 from example_project.demo.rush import Answers, Rush
-from example_project.demo.stock import reset_admin
 from example_project.demo.storage import Storage
 from example_project.demo.visitor import Visitor
 from example_project.shop.models import Licence, Offer
@@ -91,7 +91,7 @@ class _Story:
         self.say(f"{self.step}. {text}")
 
     def _sign_in(self) -> None:
-        login, password = reset_admin()
+        login, password = reset_login(ADMIN)
         form = self.visitor.get(f"{self.addresses.site}/admin/login/?next=/admin/")
         answer = self.visitor.submit(form, {"username": login, "password": password})
         require(answer.status_code == 302, f"The admin refused the login: {answer.status_code}.")
@@ -206,10 +206,12 @@ class _Story:
 
     def _deactivate(self, page: PaymentPage) -> None:
         listing = self.visitor.get(f"{self.addresses.site}/admin/payments_pages/paymentpage/")
-        answer = self.visitor.submit(
+        question = self.visitor.submit(
             listing, {"action": "deactivate_pages", "_selected_action": str(page.pk)}
         )
-        require(answer.status_code == 302, f"The admin action answered {answer.status_code}.")
+        require(question.status_code == 200, f"The admin action answered {question.status_code}.")
+        answer = self.visitor.submit(question, {"confirmed": "1"})
+        require(answer.status_code == 200, f"The confirmed action answered {answer.status_code}.")
         refused = self.visitor.get(public_url(page))
         require(refused.status_code == 404, f"The sandbox still sells: {refused.status_code}.")
         self._note("Deactivated the page by the admin's action: the sandbox sells it no more.")

@@ -11,8 +11,9 @@ from example_project.demo import server
 from example_project.demo.addresses import Addresses
 from example_project.demo.control import Control
 from example_project.demo.history import tell
+from example_project.demo.logins import reset_logins
 from example_project.demo.parts import MANAGE, Part, Parts
-from example_project.demo.stock import reset_admin, stock
+from example_project.demo.stock import stock
 from example_project.demo.storage import Storage, UnpairedError
 
 __all__ = ["furnish", "run", "start_sandbox", "start_site"]
@@ -36,12 +37,12 @@ def run(
     """
     with storage.locked(), Parts(environment=environment, logs=storage.logs) as parts:
         furnish(parts, addresses, storage, say, fresh=fresh, history=history)
-        login, password = reset_admin()
+        logins = reset_logins()
         # This process only watches from here on.
         connections.close_all()
         start_site(parts, addresses)
         parts.start("sweep", [MANAGE, "payments_pages_sweep", "--watch"])
-        say(_summary(addresses, storage, login, password))
+        say(_summary(addresses, storage, logins))
         parts.watch()
 
 
@@ -108,14 +109,14 @@ def _start_paired_sandbox(parts: Parts, addresses: Addresses, storage: Storage, 
         start_sandbox(parts, addresses, storage, webhook_url=webhook_url)
 
 
-def _summary(addresses: Addresses, storage: Storage, login: str, password: str) -> str:
+def _summary(addresses: Addresses, storage: Storage, logins: list[tuple[str, str, str]]) -> str:
     return "\n".join(
         [
             "",
             f"  Shop      {addresses.site}/",
             f"  Admin     {addresses.site}/admin/",
-            f"  Login     {login}",
-            f"  Password  {password}",
+            "  Logins",
+            *(f"    {login:<9} {password:<14} {who}" for login, password, who in logins),
             f"  Sandbox   {addresses.control}/state  (no money moves)",
             f"  Logs      {storage.logs}",
             "",

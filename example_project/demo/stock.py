@@ -1,19 +1,14 @@
 """Put four offers, in three currencies and three languages, on the shop's shelf."""
 
-import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
-
-from django.contrib.auth import get_user_model
 
 from example_project.demo.control import Control
 from example_project.shop.models import Kind, Offer
 from payments_pages.models import PaymentPage
 from payments_pages.pages import create_page
 
-__all__ = ["CATALOGUE", "Item", "reset_admin", "shelve", "stock"]
-
-ADMIN = "admin"
+__all__ = ["CATALOGUE", "Item", "shelve", "stock"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,16 +129,3 @@ def shelve(control: Control, items: Iterable[Item]) -> None:
         )
         Offer.objects.update_or_create(page=page, defaults=texts)
     control.post("account", currency=CATALOGUE[0].currency)
-
-
-def reset_admin() -> tuple[str, str]:
-    """Give the demo's superuser a new random password; return login and password."""
-    password = secrets.token_urlsafe(9)
-    users = get_user_model()
-    user, _created = users.objects.get_or_create(
-        **{users.USERNAME_FIELD: ADMIN}, defaults={"email": "admin@example.test"}
-    )
-    user.is_active = user.is_staff = user.is_superuser = True
-    user.set_password(password)
-    user.save()
-    return ADMIN, password

@@ -1,19 +1,17 @@
-"""Render what cells and read-only fields show: references, money, times, kept JSON, the timeline."""
+"""Render what cells and read-only fields show: references, money, times, kept JSON."""
 
 import json
 from typing import Any
 
 from django.utils import timezone
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
 
 from payments_pages.choices import Mode
 from payments_pages.conf import conf
-from payments_pages.models import Event
 from payments_pages.money import format_amount
 
-__all__ = ["ltr", "mode_name", "moment", "money", "pretty", "timeline"]
+__all__ = ["ltr", "mode_name", "moment", "money", "pretty"]
 
 
 def mode_name(value: object) -> str:
@@ -49,27 +47,3 @@ def pretty(value: Any) -> SafeString:
     """Show kept JSON readably and escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
     return format_html('<pre class="pp-json" dir="ltr">{}</pre>', text)
-
-
-def timeline(reference_key: str) -> SafeString:
-    """Show what happened to a reference, oldest first, as a table."""
-    events = Event.objects.primary().filter(reference_key=reference_key).order_by("pk")[:200]
-    rows = format_html_join(
-        "",
-        '<tr><td>{}</td><td>{}</td><td>{}</td><td dir="auto">{}</td><td dir="auto">{}</td></tr>',
-        (
-            (
-                moment(event.happened_at),
-                event.get_kind_display(),
-                event.get_door_display(),
-                event.actor,
-                event.detail,
-            )
-            for event in events
-        ),
-    )
-    heads = (_("Time"), _("What"), _("By"), _("Who"), _("Detail"))
-    head = format_html_join("", '<th scope="col">{}</th>', ((text,) for text in heads))
-    return format_html(
-        '<table class="pp-timeline"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>', head, rows
-    )

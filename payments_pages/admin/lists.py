@@ -90,9 +90,7 @@ class CappedChangeList(ChangeList):
     def _get_default_ordering(self) -> Any:
         """Return the order of the index that serves the filters, or else the list's own."""
         field = getattr(self.model_admin, "period_field", None)
-        if field and any(
-            f"{field}__{bound}" in self.params for bound in ("gt", "gte", "lt", "lte")
-        ):
+        if field and self._is_bounded(field):
             return [f"-{field}", "-pk"]
         orders: Mapping[str, str] = getattr(self.model_admin, "index_orders", {})
         for prefix, order in orders.items():
@@ -117,7 +115,7 @@ class CappedChangeList(ChangeList):
             self.params.pop(ORDER_VAR, None)
             return list(self._get_default_ordering())
         self.params[ORDER_VAR] = ".".join(asked)
-        return list(super().get_ordering(request, queryset))
+        return list(super().get_ordering(request, queryset.order_by()))
 
     def _may_sort(self, part: str) -> bool:
         number = part.lstrip("-")

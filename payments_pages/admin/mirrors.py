@@ -4,23 +4,10 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.urls import URLPattern
 
-# Old places of these names.
-from payments_pages.admin.cells import ltr, mode_name, moment, money, pretty, timeline
-from payments_pages.admin.filters import ModeFilter
 from payments_pages.admin.lists import ListAdmin
 from payments_pages.databases import outside_transactions
 
-__all__ = [
-    "ModeFilter",
-    "ReadOnlyAdmin",
-    "ServiceAdmin",
-    "ltr",
-    "mode_name",
-    "moment",
-    "money",
-    "pretty",
-    "timeline",
-]
+__all__ = ["ReadOnlyAdmin", "ServiceAdmin"]
 
 
 class ServiceAdmin(ListAdmin):

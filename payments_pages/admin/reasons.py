@@ -81,7 +81,8 @@ class AttributeForm(ActionForm):
             found = pages.filter(Q(remote_id=int(typed))).first()
         if found is not None:
             return found
-        named = list(pages.filter(name=typed)[:2])
+        # Compared here as well: a collation may take "Tea" and "tea" for one name.
+        named = [page for page in pages.filter(name=typed)[:SUGGESTIONS] if page.name == typed]
         if len(named) > 1:
             raise forms.ValidationError(_("Several pages have this name. Give the slug."))
         if not named:

@@ -4,7 +4,6 @@ from http import HTTPStatus
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.http import urlencode
 
 from payments_pages.choices import Door
@@ -12,6 +11,7 @@ from payments_pages.conf import conf
 from payments_pages.confirmation import confirm_payment
 from payments_pages.exceptions import InvalidReference
 from payments_pages.views.doors import address_of, door
+from payments_pages.views.locations import result_path
 from payments_pages.views.pages import LANGUAGE_PARAM, PAGES, show
 
 __all__ = ["callback"]
@@ -31,15 +31,15 @@ def callback(request: HttpRequest, page_token: UUID | None = None) -> HttpRespon
         return show(request, "unknown", status=HTTPStatus.BAD_REQUEST)
     page = PAGES[confirmation.outcome]
     if confirmation.transaction is not None and page != "unavailable":
-        return _see_other(request, str(confirmation.transaction.token))
+        return _see_other(request, confirmation.transaction.token)
     status = HTTPStatus.NOT_FOUND if page == "unknown" else HTTPStatus.OK
     again = f"{request.path}?{urlencode({conf.reference_params[0]: confirmation.reference})}"
     return show(request, page, status=status, again=again, confirmation=confirmation)
 
 
-def _see_other(request: HttpRequest, token: str) -> HttpResponse:
+def _see_other(request: HttpRequest, token: UUID) -> HttpResponse:
     """Send the payer to the result, in the language they have chosen."""
-    address = reverse(conf.result_view, kwargs={"token": token})
+    address = result_path(token)
     if language := request.GET.get(LANGUAGE_PARAM):
         address += f"?{urlencode({LANGUAGE_PARAM: language})}"
     return HttpResponseRedirect(address, status=HTTPStatus.SEE_OTHER)

@@ -4,7 +4,6 @@ import json
 from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
-from django.urls import reverse
 
 from payments_pages.choices import Door, Outcome
 from payments_pages.conf import conf
@@ -12,6 +11,7 @@ from payments_pages.confirmation import Confirmation, confirm_payment
 from payments_pages.exceptions import InvalidEvent, InvalidReference
 from payments_pages.views.bodies import TooLarge, read_body
 from payments_pages.views.doors import address_of, answer, door
+from payments_pages.views.locations import result_path
 
 __all__ = ["confirm"]
 
@@ -72,7 +72,7 @@ def _result_url(request: HttpRequest, found: Confirmation) -> str | None:
     """Return the address of the result page, absolute for apps; None without a transaction."""
     if found.transaction is None:
         return None
-    path = reverse(conf.result_view, kwargs={"token": found.transaction.token})
+    path = result_path(found.transaction.token)
     return f"{conf.site_url}{path}" if conf.site_url else request.build_absolute_uri(path)
 
 

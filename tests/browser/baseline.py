@@ -19,7 +19,7 @@ STOCK = (
     "",
     "auth/",
     "auth/user/",
-    "auth/user/?q=admin",
+    "auth/user/?q=nobody",
     "auth/user/add/",
     "auth/user/{user}/change/",
     "auth/user/{user}/history/",

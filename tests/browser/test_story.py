@@ -1,6 +1,5 @@
 """The whole story, as a merchant and a payer live it."""
 
-import re
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from example_project.shop.models import Licence
 from payments_pages.models import Fulfilment, PaymentPage, Transaction
 from payments_pages.sandbox import Sandbox
+from tests.browser.staff import choose_action, sign_in
 
 pytestmark = [
     pytest.mark.browser,
@@ -17,20 +17,13 @@ pytestmark = [
 ]
 
 
-def sign_in(page: Page, shop: str) -> None:
-    page.goto(f"{shop}/admin/")
-    page.get_by_label("Username").fill("admin")
-    page.get_by_label("Password").fill("open sesame")
-    page.get_by_role("button", name="Log in").click()
-
-
 def make_page(page: Page, shop: str) -> None:
     page.goto(f"{shop}/admin/payments_pages/paymentpage/add/")
-    page.get_by_label("Name").fill("Olive oil")
-    page.get_by_label("Amount").fill("120.50")
-    page.get_by_label("Description").fill("One litre, first press")
-    page.get_by_label("Slug").fill("olive-oil")
-    page.get_by_label("Ask the payer for").fill("Delivery address")
+    page.locator("#id_name").fill("Olive oil")
+    page.locator("#id_amount").fill("120.50")
+    page.locator("#id_description").fill("One litre, first press")
+    page.locator("#id_slug").fill("olive-oil")
+    page.get_by_label("Question 1").first.fill("Delivery address")
     page.get_by_role("button", name="Save", exact=True).click()
 
 
@@ -85,8 +78,8 @@ def test_a_change_and_a_deactivation_reach_the_payers(
     sign_in(staff, shop)
     make_page(staff, shop)
     staff.get_by_role("link", name="Olive oil").first.click()
-    staff.get_by_label("Name").fill("Green olive oil")
-    staff.get_by_label("Amount in ILS").fill("99.90")
+    staff.locator("#id_name").fill("Green olive oil")
+    staff.locator("#id_amount").fill("99.90")
     staff.get_by_role("button", name="Save", exact=True).click()
     expect(staff.get_by_text("was changed successfully")).to_be_visible()
 
@@ -97,9 +90,9 @@ def test_a_change_and_a_deactivation_reach_the_payers(
 
     staff.goto(f"{shop}/admin/payments_pages/paymentpage/")
     staff.locator("input.action-select").check()
-    staff.locator("select[name=action]").select_option("deactivate_pages")
-    staff.get_by_role("button", name=re.compile("^(Go|Run)$")).click()
-    expect(staff.get_by_text("1 page deactivated.")).to_be_visible()
+    choose_action(staff, "deactivate_pages")
+    staff.get_by_role("button", name="Deactivate pages").click()
+    expect(staff.get_by_text("1 page done.")).to_be_visible()
     answer = payer.goto(f"{sandbox.pay_url}/olive-oil")
     assert answer is not None
     assert answer.status == 404

@@ -8,6 +8,7 @@ just before the next statement has had its answer.
 import os
 import re
 import signal
+import socket
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -89,13 +90,18 @@ BREAKS: dict[str, Break] = {"before": cut_line, "after": lose_answer}
 
 
 def _cut() -> None:
-    """Cut the line to the server; SQLite has none, there the file is locked instead."""
+    """Cut the line to the server, or to the pooler; SQLite has none, there the file is locked."""
     if connection.vendor == "sqlite":
         error = sqlite3.OperationalError("database is locked")
         error.sqlite_errorcode = sqlite3.SQLITE_BUSY
         with connection.wrap_database_errors:
             raise error
     line: Any = connection.connection
+    if os.environ.get("TESTS_POOLER") == "1":
+        # The server's session is not ours there, but whoever's transaction comes next.
+        with socket.socket(fileno=os.dup(line.fileno())) as half:
+            half.shutdown(socket.SHUT_RDWR)
+        return
     other: Any = connection.copy()
     try:
         with other.cursor() as cursor:

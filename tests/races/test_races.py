@@ -66,7 +66,7 @@ def test_rivals_for_a_payment_that_becomes_paid_deliver_once(
     assert set(rush(team, tea_box, reference)) == {Outcome.PENDING}
     assert sandbox.verify_calls(reference) == 1
     sandbox.set_transaction(reference, status="success")
-    let_time_pass(3)
+    let_time_pass(61)
     outcomes = rush(team, tea_box, reference)
     assert outcomes[Outcome.DELIVERED] == 1
     assert set(outcomes) <= CALM

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from example_project.demo.history.payers import PAYERS
 from example_project.demo.history.payments import Payment, Till
 from example_project.demo.history.troubles import ARCHIVE, EVENING
-from example_project.demo.stock import ADMIN
+from example_project.demo.logins import ADMIN
 from example_project.shop.models import Offer, Order
 from example_project.shop.orders import place_order
 from payments_pages import staff

@@ -12,7 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from payments_pages.admin.cells import ltr, mode_name, moment, money
+from payments_pages.admin.cells import mode_name, moment, money
 from payments_pages.conf import conf
 from payments_pages.exceptions import PageError
 from payments_pages.models import PaymentPage
@@ -74,7 +74,9 @@ def _notices(page: PaymentPage, site_url: str, address: Address) -> Iterator[Saf
                 "lets nobody change a redirect address here: make a new page, or change it in "
                 "the service’s own dashboard to {ours}"
             ),
-            ours=ltr(_callback(page, site_url)),
+            ours=format_html(
+                '<bdi dir="ltr" class="pp-address">{}</bdi>', _callback(page, site_url)
+            ),
         )
     twins = list(PaymentPage.objects.like(page).order_by("pk")[: SHOWN_PAGES + 1])
     if twins:

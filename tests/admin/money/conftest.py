@@ -36,9 +36,7 @@ def sign_in() -> SignIn:
 @pytest.fixture
 def viewer(sign_in: SignIn) -> Client:
     """Somebody who may see everything but customers, and do nothing."""
-    return sign_in(
-        "view_transaction", "view_fulfilment", "view_verification", "view_paymentpage"
-    )
+    return sign_in("view_transaction", "view_fulfilment", "view_verification", "view_paymentpage")
 
 
 @pytest.fixture

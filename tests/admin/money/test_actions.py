@@ -91,9 +91,7 @@ def test_each_action_needs_its_own_permission(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nobody_acts_without_a_token_against_forged_requests(
-    held: Transaction, name: str
-) -> None:
+def test_nobody_acts_without_a_token_against_forged_requests(held: Transaction, name: str) -> None:
     make_possible(name, held)
     client = Client(enforce_csrf_checks=True)
     client.force_login(User.objects.create_superuser("root"))
@@ -338,9 +336,7 @@ def test_a_later_answer_keeps_what_staff_said(
     other = mirror_another(sandbox, slug="other", amount=100)
     act(staff, "attribute", pageless, page="other")
     let_time_pass(10)
-    confirm_payment(
-        pageless.reference, door=Door.CALLBACK, page_token=tea_box.token, refresh=True
-    )
+    confirm_payment(pageless.reference, door=Door.CALLBACK, page_token=tea_box.token, refresh=True)
     pageless.refresh_from_db()
     assert (pageless.page, pageless.attributed_by) == (other, Attributed.STAFF)
     assert Verification.objects.get().state == "settled"

@@ -76,7 +76,9 @@ def test_a_service_that_gives_no_answer_is_told_with_its_reason(
     assert Verification.objects.get().last_error.split(":")[0] in shown
 
 
-@pytest.mark.parametrize("reference", ["", " ", "a/b", "..", "a b", "<script>1</script>", "x" * 999])
+@pytest.mark.parametrize(
+    "reference", ["", " ", "a/b", "..", "a b", "<script>1</script>", "x" * 999]
+)
 def test_what_cannot_be_a_reference_is_an_error_of_the_form_and_asks_nobody(
     staff: Client, sandbox: Sandbox, reference: str
 ) -> None:

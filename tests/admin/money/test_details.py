@@ -54,9 +54,7 @@ def test_the_amount_the_statuses_and_test_money_come_first(staff: Client, pay: A
 # Why
 
 
-def test_every_reason_has_its_explanation_and_its_advice(
-    staff: Client, held: Transaction
-) -> None:
+def test_every_reason_has_its_explanation_and_its_advice(staff: Client, held: Transaction) -> None:
     told = set()
     for reason in Reason:
         if not reason.value:
@@ -94,9 +92,7 @@ def test_a_payment_for_nothing_known_says_so(staff: Client, pageless: Transactio
     assert "Attribute to a page…" in text
 
 
-def test_a_conflict_names_both_pages(
-    staff: Client, sandbox: Sandbox, tea_box: PaymentPage
-) -> None:
+def test_a_conflict_names_both_pages(staff: Client, sandbox: Sandbox, tea_box: PaymentPage) -> None:
     mirror_another(sandbox, name="Olive oil", slug="oil", amount=5000)
     reference = sandbox.pay("tea-box", metadata={"page_slug": "oil"})
     confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
@@ -195,7 +191,9 @@ def test_customers_details_are_for_who_may_see_them(
 ) -> None:
     paid = pay(
         customer={
-            "email": "nur@example.test", "first_name": "Nurhayat", "phone": "+970591234567",
+            "email": "nur@example.test",
+            "first_name": "Nurhayat",
+            "phone": "+970591234567",
         },
         ip_address="203.0.113.77",
         metadata={"custom_fields": [{"display_name": "Street", "value": "Rose Lane 7"}]},
@@ -272,9 +270,7 @@ def test_any_log_whatever_is_shown(staff: Client, held: Transaction, log: Any) -
 @pytest.mark.parametrize(
     "moment", ["9999-12-31T23:59:59Z", "1000-01-01T00:00:00Z", "0999-12-31", "2026-02-30"]
 )
-def test_a_time_at_the_end_of_the_calendar_is_shown(
-    staff: Client, pay: Any, moment: str
-) -> None:
+def test_a_time_at_the_end_of_the_calendar_is_shown(staff: Client, pay: Any, moment: str) -> None:
     paid = pay(paid_at=moment, created_at=moment)
     assert page_of(staff, paid)
     assert staff.get("/admin/payments_pages/transaction/").status_code == 200

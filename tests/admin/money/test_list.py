@@ -189,7 +189,7 @@ def test_who_may_not_see_customers_cannot_search_for_them(
     assert "n•••@example.test" in shown
 
 
-@pytest.mark.parametrize("typed", ["a\x00b", "\ud800", "x" * 5000, "'; DROP TABLE--", "%", "‏"])
+@pytest.mark.parametrize("typed", ["a\x00b", "\ud800", "x" * 5000, "'; DROP TABLE--", "%", "\u200f"])
 def test_nothing_that_is_typed_breaks_the_search(
     staff: Client, held: Transaction, typed: str
 ) -> None:

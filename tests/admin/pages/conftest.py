@@ -8,6 +8,9 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from payments_pages.sandbox import Sandbox
+from tests.browser.conftest import browser, context, shop
+
+__all__ = ["browser", "context", "shop"]
 
 LIVE_KEY = "sk_live_suite"
 

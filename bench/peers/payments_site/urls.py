@@ -1,0 +1,5 @@
+"""Route the package's own view."""
+
+from django.urls import include, path
+
+urlpatterns = [path("payments/", include("payments.urls"))]
