@@ -22,7 +22,7 @@ KIND := $(if $(DRIVER),-$(DRIVER))$(if $(DJANGO),-django$(DJANGO))
 .PHONY: help
 help: ## list these targets
 	@echo "make TARGET [ARGS=\"…\"]"
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1 \2/p' Makefile | while read -r name text; do printf '  %-6s  %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1 \2/p' Makefile | while read -r name text; do printf '  %-11s  %s\n' "$$name" "$$text"; done
 
 .PHONY: demo
 demo: $(VENV)/.example$(KIND) ## run the shop and a sandbox here; ARGS=--once buys once by itself and checks, ARGS=--help lists more
@@ -36,9 +36,17 @@ test: $(VENV)/.test$(KIND) ## run the tests, four at a time, on SQLite or on DAT
 torture: $(VENV)/.test$(KIND) ## kill, stop and lie while payments are made; ARGS="--database postgresql --seconds 600"
 	exec "$(VENV)/bin/python" -m torture $(ARGS)
 
+.PHONY: bench
+bench: $(VENV)/.bench$(KIND) ## measure callbacks against the floor and the peers; ARGS="--quick --write", --help lists more
+	exec "$(VENV)/bin/python" -m bench $(ARGS)
+
 .PHONY: check
 check: $(VENV)/.dev$(KIND) ## format, lint, types, migrations, layers, translations
 	PYTHON="$(VENV)/bin/python" scripts/check
+
+.PHONY: screenshots
+screenshots: $(VENV)/.dev$(KIND) ## take the pictures of the docs anew; ARGS=--all takes every screen, into var/
+	exec "$(VENV)/bin/python" scripts/screenshots.py $(ARGS)
 
 .PHONY: clean
 clean: ## remove what these targets made: environment, caches, the demo's data
@@ -53,7 +61,7 @@ $(VENV)/pyvenv.cfg:
 	@if command -v uv >/dev/null; then set -x; uv venv --quiet --allow-existing --python "$(PYTHON)" "$(VENV)"; \
 	else set -x; "$(PYTHON)" -m venv "$(VENV)"; fi
 
-$(VENV)/.example$(KIND) $(VENV)/.test$(KIND) $(VENV)/.dev$(KIND): $(VENV)/.%$(KIND): pyproject.toml | $(VENV)/pyvenv.cfg
+$(VENV)/.example$(KIND) $(VENV)/.test$(KIND) $(VENV)/.bench$(KIND) $(VENV)/.dev$(KIND): $(VENV)/.%$(KIND): pyproject.toml | $(VENV)/pyvenv.cfg
 	@if command -v uv >/dev/null; then set -x; uv pip install --quiet --python "$(VENV)/bin/python" -e ".[$*$(if $(DRIVER),$(comma)$(DRIVER))]" $(if $(DJANGO),"Django==$(DJANGO).*"); \
 	else set -x; "$(VENV)/bin/python" -m pip install --quiet --disable-pip-version-check -e ".[$*$(if $(DRIVER),$(comma)$(DRIVER))]" $(if $(DJANGO),"Django==$(DJANGO).*"); fi
 	@touch "$@"

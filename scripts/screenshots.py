@@ -18,10 +18,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import django
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, Route, sync_playwright
+
+if TYPE_CHECKING:
+    from example_project.demo.control import Control
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS, EVERYTHING = ROOT / "docs" / "screenshots", ROOT / "var" / "screenshots"
@@ -31,33 +35,33 @@ LANGUAGES = ("en", "ar", "he")
 SCHEMES = ("light", "dark")
 HEIGHTS = {1280: 800, 390: 780}
 """Of the window, by its width."""
-LONGEST = 2400
+LONGEST, LONGEST_IN_DOCS = 2400, 1000
 """Pixels after which the picture of a long page ends."""
-COLOURS = 96
+COLOURS = 64
 SITE_PORT, SANDBOX_PORT = 8020, 8021
 """Fixed, for addresses are in the pictures."""
 CHOSEN = frozenset(
     {
-        "index-en-light-1280",
-        "pages-en-light-1280",
-        "page-add-ar-light-1280",
-        "page-en-light-1280",
-        "page-drift-en-light-1280",
-        "page-stale-en-light-1280",
-        "sync-en-light-1280",
-        "payments-en-light-1280",
-        "payments-ar-dark-1280",
-        "payment-held-en-light-1280",
-        "payment-held-ar-light-390",
-        "payment-failed-en-light-1280",
-        "payment-delivered-he-dark-1280",
         "action-approve-en-light-1280",
         "action-attribute-en-light-1280",
-        "verify-by-hand-en-light-1280",
+        "deactivate-en-light-1280",
+        "index-en-light-1280",
+        "page-add-ar-light-1280",
+        "page-drift-en-light-1280",
+        "page-stale-en-light-1280",
+        "pages-en-light-1280",
+        "payment-delivered-he-dark-1280",
+        "payment-failed-en-light-1280",
+        "payment-held-ar-light-390",
+        "payment-held-en-light-1280",
+        "payments-ar-dark-1280",
+        "payments-en-light-1280",
         "references-en-light-1280",
-        "result-paid-en-light-390",
         "result-checking-ar-light-390",
         "result-not-paid-he-dark-390",
+        "result-paid-en-light-390",
+        "sync-en-light-1280",
+        "verified-by-hand-en-light-1280",
     }
 )
 """What the docs show: screen, language, scheme, width."""
@@ -81,27 +85,41 @@ class Shot:
     arrive: Callable[[Page], object]
 
 
+class Album(NamedTuple):
+    """Say where pictures go, which are wanted, and how long they may be."""
+
+    folder: Path
+    wanted: Callable[[str], bool]
+    longest: int
+
+
+class Place(NamedTuple):
+    """Be a running shop: its address, somebody who may sign in, and what to take there."""
+
+    origin: str
+    login: str
+    password: str
+    shots: list[Shot]
+
+
 def main() -> None:
     """Start the demo, take the pictures, stop the demo."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--all", action="store_true", help="every screen, into var/screenshots/")
     parser.add_argument("--only", default="", help="those whose name has this text")
     options = parser.parse_args()
-    folder = EVERYTHING if options.all else DOCS
-
-    def wanted(name: str) -> bool:
-        return options.only in name and (options.all or name in CHOSEN)
+    if options.all:
+        album = Album(EVERYTHING, lambda name: options.only in name, LONGEST)
+    else:
+        album = Album(DOCS, lambda name: options.only in name and name in CHOSEN, LONGEST_IN_DOCS)
 
     with tempfile.TemporaryDirectory(prefix="screenshots-") as directory:
         configure(Path(directory))
-        with shop(Path(directory)) as (origin, login, shots), sync_playwright() as playwright:
+        with shop(Path(directory)) as place, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
-            taken = sum(
-                take(browser, folder, origin, login, shots, language, wanted)
-                for language in LANGUAGES
-            )
+            taken = sum(take(browser, place, language, album) for language in LANGUAGES)
             browser.close()
-    print(f"{taken} pictures in {folder}")
+    print(f"{taken} pictures in {album.folder}")
 
 
 def chromium() -> str:
@@ -125,8 +143,8 @@ def configure(directory: Path) -> None:
 
 
 @contextlib.contextmanager
-def shop(directory: Path) -> Iterator[tuple[str, tuple[str, str], list[Shot]]]:
-    """Run a shop that has its history; yield its origin, a login, and what to take there."""
+def shop(directory: Path) -> Iterator[Place]:
+    """Run a shop that has its history."""
     from django.db import connections  # noqa: PLC0415 - after the settings
 
     from example_project.demo.addresses import Addresses  # noqa: PLC0415
@@ -146,8 +164,9 @@ def shop(directory: Path) -> Iterator[tuple[str, tuple[str, str], list[Shot]]]:
         connections.close_all()
         start_site(parts, addresses)
         shots = [Shot(screen.name, opened(addresses.site + screen.path)) for screen in screens]
-        shots += acts(addresses.site, Control(addresses.control), {s.name: s.path for s in screens})
-        yield addresses.site, login, shots
+        paths = {screen.name: screen.path for screen in screens}
+        shots += Acts(addresses.site, Control(addresses.control), paths).shots()
+        yield Place(addresses.site, *login, shots)
 
 
 def opened(address: str) -> Callable[[Page], object]:
@@ -155,35 +174,92 @@ def opened(address: str) -> Callable[[Page], object]:
     return lambda page: page.goto(address)
 
 
-def acts(site: str, control: object, paths: dict[str, str]) -> list[Shot]:
-    """Return what is only seen when something has been done."""
-    return []
+class Acts:
+    """Get to what is only seen when something has been done."""
+
+    def __init__(self, site: str, control: "Control", paths: dict[str, str]) -> None:
+        self._control = control
+        self._urls = {name: site + path for name, path in paths.items()}
+        self._changes = 0
+
+    def shots(self) -> list[Shot]:
+        """Return them; each leaves the shop as it was, or nearly so."""
+        return [
+            Shot("page-stale", self._save_what_was_changed_elsewhere),
+            Shot("sync", self._sync_half),
+            Shot("deactivate", lambda page: self._choose(page, "deactivate_pages", 1, 2)),
+            Shot("activated", lambda page: self._choose(page, "activate_pages", -1, 0)),
+            Shot("rejecting", self._reject_two),
+            Shot("verified-by-hand", self._verify_what_is_down),
+            Shot("page-refused", self._type_nonsense),
+        ]
+
+    def _save_what_was_changed_elsewhere(self, page: Page) -> None:
+        self._changes += 1
+        page.goto(self._urls["page-second"])
+        self._control.post(
+            "pages/oud-evening", description=f"One seat, Thursday at {self._changes + 4}."
+        )
+        page.locator("#id_description").fill("One seat, Thursday at nine.")
+        page.locator("[name=_save]").click()
+
+    def _sync_half(self, page: Page) -> None:
+        """Let the service list two pages at a time, and stop the script after the first step."""
+        self._control.post("account", max_per_page=2)
+        page.goto(self._urls["pages"])
+        page.route("**/sync/", _leave_scripts_waiting)
+        page.locator("form[action$='/sync/'] button").click()
+        page.locator("progress").wait_for()
+        self._control.post("account", max_per_page=None)
+
+    def _choose(self, page: Page, action: str, *rows: int) -> None:
+        page.goto(self._urls["pages"])
+        for row in rows:
+            page.locator("input.action-select").nth(row).check()
+        page.locator("select[name=action]").select_option(action)
+        page.locator(".actions button[type=submit]").click()
+
+    def _reject_two(self, page: Page) -> None:
+        page.goto(self._urls["payments-held"])
+        for row in (0, 1):
+            page.locator("input.action-select").nth(row).check()
+        page.locator("select[name=action]").select_option("reject_held")
+        page.locator(".actions button[type=submit]").click()
+
+    def _verify_what_is_down(self, page: Page) -> None:
+        page.goto(self._urls["verify-by-hand"])
+        page.locator("#id_reference").fill("demo-service-down")
+        page.locator(".submit-row [type=submit]").click()
+
+    def _type_nonsense(self, page: Page) -> None:
+        page.goto(self._urls["page-add"])
+        page.locator("#id_name").fill("Olive oil")
+        page.locator("#id_amount").fill("120,50")
+        page.locator("#id_slug").fill("photo-archive")
+        page.locator("[name=_save]").click()
 
 
-def take(
-    browser: Browser,
-    folder: Path,
-    origin: str,
-    login: tuple[str, str],
-    shots: list[Shot],
-    language: str,
-    wanted: Callable[[str], bool],
-) -> int:
+def _leave_scripts_waiting(route: Route) -> None:
+    if route.request.is_navigation_request():
+        route.continue_()
+
+
+def take(browser: Browser, place: Place, language: str, album: Album) -> int:
     """Take the wanted pictures in one language; return how many."""
     variants = [(scheme, width) for scheme in SCHEMES for width in HEIGHTS]
     taken = 0
     with browser.new_context(locale=language, reduced_motion="reduce") as context:
         page = context.new_page()
-        page.goto(f"{origin}/admin/login/?next=/")
-        page.locator("#id_username").fill(login[0])
-        page.locator("#id_password").fill(login[1])
+        page.goto(f"{place.origin}/admin/login/?next=/")
+        page.locator("#id_username").fill(place.login)
+        page.locator("#id_password").fill(place.password)
         page.locator("[type=submit]").click()
-        for shot in shots:
+        for shot in place.shots:
             names = {
                 f"{shot.name}-{language}-{scheme}-{width}": (scheme, width)
                 for scheme, width in variants
             }
-            names = {name: variant for name, variant in names.items() if wanted(name)}
+            names = {name: variant for name, variant in names.items() if album.wanted(name)}
             if not names:
                 continue
             page.set_viewport_size({"width": 1280, "height": HEIGHTS[1280]})
@@ -191,15 +267,15 @@ def take(
             for name, (scheme, width) in names.items():
                 page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
                 page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
-                write(folder / f"{name}.png", whole(page, width))
+                write(album.folder / f"{name}.png", whole(page, width, album.longest))
                 taken += 1
     return taken
 
 
-def whole(page: Page, width: int) -> bytes:
+def whole(page: Page, width: int, longest: int) -> bytes:
     """Take a page from its top to its end, or to where it gets too long."""
     height = int(page.evaluate("document.documentElement.scrollHeight"))
-    clip = {"x": 0, "y": 0, "width": width, "height": max(min(height, LONGEST), 1)}
+    clip = {"x": 0, "y": 0, "width": width, "height": max(min(height, longest), 1)}
     return page.screenshot(full_page=True, clip=clip, animations="disabled")  # type: ignore[arg-type]
 
 

@@ -111,6 +111,9 @@ def test_sync_counts_and_a_dry_run_writes_nothing(db: None, sandbox: Sandbox) ->
     assert run("payments_pages_sync", stderr=err).startswith("Synced 3 pages: 3 added")
     assert "3 active pages cost 1.00\u00a0ILS" in err.getvalue()
     assert "3 unchanged" in run("payments_pages_sync", stderr=err)
+    sandbox.set_page("page-0", amount=5)
+    run("payments_pages_sync", stderr=err)
+    assert "1 pages are not as they were last set here" in err.getvalue()
     sandbox.faults.add(operation="list", kind="status", status=500)
     with pytest.raises(CommandError, match="broke off"):
         run("payments_pages_sync")

@@ -121,11 +121,13 @@ MERCHANT = {
         from shop.models import Licence
 
         @pytest.mark.django_db
-        def test_a_payer_gets_a_licence(sandbox):
+        def test_a_payer_gets_a_licence(sandbox, client):
             page = testing.make_page(amount=12050)
             visit = testing.pay(sandbox, page, email="payer@example.test")
             assert visit.response.status_code == 303
             assert visit.outcome == "already_delivered"
+            # Read on a site without Django's admin, as this one is.
+            assert client.get(visit.response.headers["Location"]).status_code == 200
             testing.assert_delivered_once(visit.reference, Licence.objects.all())
 
         @pytest.mark.django_db(transaction=True)

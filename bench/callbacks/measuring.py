@@ -5,7 +5,7 @@ import statistics
 import tempfile
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,14 +49,21 @@ class Measure:
     payments: int = 0
     cost: dict[str, float] = field(default_factory=dict)
 
-    def add(self, load: Load, cpu: float, answers: dict[str, Any]) -> None:
-        """Add a round."""
-        count = len(load.times)
-        self.cpu.append(cpu / count)
-        self.rate.append(count / load.seconds)
+    def add_calm(self, load: Load, cpu: float) -> None:
+        """Add a round of one request at a time for each process: what an answer costs."""
+        self.cpu.append(cpu / len(load.times))
+        self.statuses += load.statuses
+        self.requests += len(load.times)
+
+    def add_rush(self, load: Load) -> None:
+        """Add a round with every thread busy: how fast it goes then."""
+        self.rate.append(len(load.times) / load.seconds)
         self.times += load.times
         self.statuses += load.statuses
-        self.requests += count
+        self.requests += len(load.times)
+
+    def add_answers(self, answers: dict[str, Any]) -> None:
+        """Add what the service has seen of it."""
         self.calls += sum(answers["calls"].values())
         self.connections += answers["connections"]
 
@@ -64,7 +71,7 @@ class Measure:
         """Return the figures: medians over the rounds; percentiles over all answers."""
         load = Load(times=self.times)
         found = asdict(self) | {
-            "cpu": statistics.median(self.cpu),
+            "cpu": statistics.median(self.cpu) if self.cpu else None,
             "cpu_rounds": self.cpu,
             "rate": statistics.median(self.rate),
             "p50": load.part(0.5),
@@ -96,11 +103,13 @@ def measure(
         answers.counts()
         for number in range(scale.rounds):
             for site in sites:
-                for kind, load, cpu in _round(site, number):
-                    kinds = found[site.name]
-                    kinds.setdefault(kind, Measure()).add(load, cpu, answers.counts())
+                for kind, requests in _requests(site, number).items():
+                    measure = found[site.name].setdefault(kind, Measure())
+                    _ask(site, requests, measure)
+                    measure.add_answers(answers.counts())
         for site in sites:
-            found[site.name]["duplicates"] = _duplicates(site, answers)
+            if site.callbacks:
+                found[site.name]["duplicates"] = _duplicates(site, answers)
     return {
         name: {kind: one.summary() for kind, one in kinds.items()} for name, kinds in found.items()
     }
@@ -143,8 +152,8 @@ def _visits(site: Site, references: Sequence[str]) -> list[Request]:
     return [Request(site.callback.format(reference)) for reference in references]
 
 
-def _round(site: Site, number: int) -> Iterator[tuple[str, Load, float]]:
-    """Take one site through each kind of answer that it has."""
+def _requests(site: Site, number: int) -> dict[str, list[Request]]:
+    """Return, by kind of answer, what one site is asked for in one round."""
     plan = site.plan
     first = plan.first[number]
     again = [first[index % len(first)] for index in range(plan.settled)]
@@ -158,20 +167,21 @@ def _round(site: Site, number: int) -> Iterator[tuple[str, Load, float]]:
         kinds["result"] = [Request(site.result)] * plan.settled
     if site.webhook:
         kinds["webhook"] = [webhook_request(site, reference) for reference in plan.hooks[number]]
-    for kind, requests in kinds.items():
-        before = site.cpu()
-        load = rush(site.port, requests, lines=LINES)
-        yield kind, load, site.cpu() - before
+    return kinds
+
+
+def _ask(site: Site, requests: Sequence[Request], measure: Measure) -> None:
+    calm = len(requests) // 3
+    before = site.cpu()
+    load = rush(site.port, requests[:calm], lines=PROCESSES)
+    measure.add_calm(load, site.cpu() - before)
+    measure.add_rush(rush(site.port, requests[calm:], lines=LINES))
 
 
 def _duplicates(site: Site, answers: Answers) -> Measure:
-    found = Measure(payments=PAYMENTS)
-    if not site.callbacks:
-        return found
     references = site.plan.duplicates
-    before = site.cpu()
-    load = together(site.port, _visits(site, references), times=DUPLICATES)
-    found.add(load, site.cpu() - before, answers.counts())
-    given = site.run("delivered", references)
-    found.deliveries = sum(given.values())
-    return found
+    measure = Measure(payments=PAYMENTS)
+    measure.add_rush(together(site.port, _visits(site, references), times=DUPLICATES))
+    measure.add_answers(answers.counts())
+    measure.deliveries = sum(site.run("delivered", references).values())
+    return measure

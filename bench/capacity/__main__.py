@@ -13,7 +13,7 @@ from payments_pages.conf import conf
 
 __all__ = ["main"]
 
-OVER = 1.1
+OVER = 1.25
 """How far over its capacity a site is looked at, to see what is full first."""
 
 ONE = Setup()

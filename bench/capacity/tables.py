@@ -98,7 +98,7 @@ def growth(measured: Constants) -> str:
             (
                 f"Together {total:,.0f} bytes a payment: {year:.1f} GiB a year for each 1,000 payments a "
                 f"day. The write-ahead log grows by {measured.wal_bytes:,.0f} bytes a payment "
-                f"({measured.wal_page_images:.1f} of them whole-page images, more just after a "
+                f"(with {measured.wal_page_images:.1f} images of whole pages, more just after a "
                 f"checkpoint): {measured.wal_bytes * 1000 / 2**20:.0f} MiB for 1,000 payments."
             ),
         )

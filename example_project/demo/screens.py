@@ -18,6 +18,7 @@ __all__ = ["Screen", "admin_screens", "payer_screens"]
 _ADMIN = "admin:payments_pages"
 PAGES = {
     "page": "photo-archive",
+    "page-second": "oud-evening",
     "page-drift": DRIFTING,
     "page-inactive": INACTIVE,
     "page-missing": LOST,

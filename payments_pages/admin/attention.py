@@ -16,7 +16,7 @@ from payments_pages.admin.wording import own_words
 from payments_pages.attention import CAP, Attention, look
 from payments_pages.choices import FulfilmentState, VerificationState
 
-__all__ = ["Line", "attention_lines", "by_hand_link"]
+__all__ = ["Line", "attention_lines", "by_hand_link", "said_age"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +76,7 @@ def _troubles(found: Attention, *, asked: bool) -> list[Line]:
         lines.append(Line(kind="error", text=text % {"count": round(found.pause)}, url=waiting))
     if found.overdue is not None:
         text = _("The oldest due work has waited for %(time)s: is the sweep running?")
-        lines.append(
-            Line(kind="error", text=text % {"time": _duration(found.overdue)}, url=waiting)
-        )
+        lines.append(Line(kind="error", text=text % {"time": said_age(found.overdue)}, url=waiting))
     return lines
 
 
@@ -144,7 +142,7 @@ def _verifications(*, state: str, vouched: bool | None = None) -> str:
     return f"{reverse('admin:payments_pages_verification_changelist')}?{urlencode(chosen)}"
 
 
-def _duration(age: dt.timedelta) -> str:
+def said_age(age: dt.timedelta) -> str:
     """Say an age roughly: in minutes below two hours, in hours below two days, else in days."""
     minutes = int(age.total_seconds() // 60)
     if minutes < 120:

@@ -115,8 +115,12 @@ def _download(
 
 async def _async(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
     """Take the pieces one by one: under ASGI Django would first collect all that an iterator has."""
-    while (piece := await sync_to_async(next)(pieces, None)) is not None:
+    while (piece := await sync_to_async(_next)(pieces)) is not None:
         yield piece
+
+
+def _next(pieces: Iterator[bytes]) -> bytes | None:
+    return next(pieces, None)
 
 
 def _note(request: HttpRequest, what: str, *, customers_shown: bool) -> None:

@@ -70,8 +70,8 @@ class CappedChangeList(ChangeList):
 
     @property
     def cap_text(self) -> str:
-        """Say how many rows there are where nobody has counted them all."""
-        return f"{CAP:,}+"
+        """Return how many rows are counted and shown at most, as people write it."""
+        return f"{CAP:,}"
 
     @cached_property
     def periods(self) -> Periods | None:

@@ -1,10 +1,11 @@
 """Say in words what went wrong at the service, and what staff can do about it."""
 
+from django.db import DatabaseError
 from django.utils.translation import gettext
 
+from payments_pages.databases import is_transient
 from payments_pages.exceptions import (
     AuthenticationFailed,
-    ConfigurationError,
     PaymentsPagesError,
     RequestRefused,
     ServiceError,
@@ -13,18 +14,23 @@ from payments_pages.exceptions import (
 __all__ = ["explain"]
 
 
-def explain(error: PaymentsPagesError) -> str:
-    """Tell staff what went wrong at the service and what they can do."""
+def explain(error: PaymentsPagesError | DatabaseError) -> str:
+    """Tell staff what went wrong and what they can do.
+
+    A database error that is a fault of ours, and no passing one, is raised again.
+    """
+    if isinstance(error, DatabaseError):
+        if not is_transient(error):
+            raise error
+        return gettext("The database is busy. The service may have taken the change: sync.")
     if isinstance(error, AuthenticationFailed):
         return gettext("The service refused our key. Somebody must check SECRET_KEY.")
     if isinstance(error, RequestRefused):
         return gettext("The service refused this: %(message)s") % {"message": error}
-    if isinstance(error, ConfigurationError):
+    if not isinstance(error, ServiceError):
         return str(error)
-    if isinstance(error, ServiceError) and error.maybe_done:
+    if error.maybe_done:
         return gettext(
             "The service did not answer. It may have taken the change: save again, or sync."
         )
-    if isinstance(error, ServiceError):
-        return gettext("The service cannot be reached right now. Nothing was changed.")
-    return str(error)
+    return gettext("The service cannot be reached right now. Nothing was changed.")

@@ -37,7 +37,7 @@ def why(transaction: Transaction, verification: Verification | None) -> Why:
         return _unpaid(transaction, verification)
     if fulfilment.state == FulfilmentState.HELD:
         return _held(transaction, fulfilment, verification)
-    explain = _STATES.get(FulfilmentState(fulfilment.state))
+    explain = _STATES.get(fulfilment.state)
     if explain is None:
         return Why(kind="waiting", heading=str(fulfilment.get_state_display()))
     return explain(transaction, fulfilment)
@@ -179,7 +179,7 @@ def _rejected(_transaction: Transaction, fulfilment: Fulfilment) -> Why:
     )
 
 
-_STATES: Final[Mapping[FulfilmentState, Callable[[Transaction, Fulfilment], Why]]] = {
+_STATES: Final[Mapping[str, Callable[[Transaction, Fulfilment], Why]]] = {
     FulfilmentState.PENDING: _pending,
     FulfilmentState.DELIVERING: _delivering,
     FulfilmentState.DELIVERED: _delivered,

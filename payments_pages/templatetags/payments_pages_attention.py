@@ -5,8 +5,6 @@ from typing import Any
 from django import template
 from django.template import Context
 
-from payments_pages.admin.attention import attention_lines, by_hand_link
-
 __all__ = ["payments_pages_attention", "register"]
 
 register = template.Library()
@@ -15,6 +13,9 @@ register = template.Library()
 @register.inclusion_tag("admin/payments_pages/attention.html", takes_context=True)
 def payments_pages_attention(context: Context) -> dict[str, Any]:
     """Read what needs attention, for who may see payments; the context must hold the request."""
+    # Every template engine loads this module, on a site without Django's admin as well.
+    from payments_pages.admin.attention import attention_lines, by_hand_link  # noqa: PLC0415
+
     request = context["request"]
     lines = attention_lines(request)
     return {

@@ -5,9 +5,6 @@ from typing import Any
 from django import template
 from django.template import Context
 
-from payments_pages.admin.charts import HEIGHT, SLOT, WIDTH
-from payments_pages.admin.totals import build_strip
-
 __all__ = ["payments_pages_totals", "register"]
 
 register = template.Library()
@@ -16,5 +13,9 @@ register = template.Library()
 @register.inclusion_tag("admin/payments_pages/transaction/totals.html", takes_context=True)
 def payments_pages_totals(context: Context) -> dict[str, Any]:
     """Take the totals, with one query; the template's context must hold the request."""
+    # Every template engine loads this module, on a site without Django's admin as well.
+    from payments_pages.admin.charts import HEIGHT, SLOT, WIDTH  # noqa: PLC0415
+    from payments_pages.admin.totals import build_strip  # noqa: PLC0415 - the admin is optional
+
     sizes = {"width": WIDTH, "height": HEIGHT, "slot": SLOT}
     return {"strip": build_strip(context["request"]), **sizes}

@@ -1,10 +1,26 @@
 """Be a member of staff in front of the admin."""
 
 import re
+from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Page, expect
 
-__all__ = ["choose_action", "press_until", "sign_in"]
+from example_project.demo.control import Control
+from example_project.demo.history import tell
+from example_project.demo.stock import stock
+from payments_pages.sandbox import Sandbox
+from tests.example.conftest import popup_settings
+
+__all__ = ["choose_action", "furnish", "press_until", "sign_in"]
+
+
+def furnish(sandbox: Sandbox, settings: Any, folder: Path) -> None:
+    """Give the shop its stock and the demo's history, with few ordinary sales."""
+    settings.POPUP = popup_settings(sandbox)
+    control = Control(sandbox.control_url)
+    stock(control)
+    tell(control, folder / "history.log", sold=8)
 
 
 def sign_in(page: Page, shop: str, name: str = "admin", password: str = "open sesame") -> None:

@@ -164,7 +164,7 @@ def test_what_is_held_is_approved_with_the_keyboard_alone(
     press_until(page, "Tab", "held")
     page.keyboard.press("Enter")
     expect(page.locator("#result_list")).to_be_visible()
-    press_until(page, "Tab", reference)
+    press_until(page, "Tab", f"^{reference}")
     page.keyboard.press("Enter")
     expect(page.locator(".pp-why")).to_be_visible()
     press_until(page, "Tab", "Approve and deliver")

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 
 import pytest
 
@@ -104,6 +105,24 @@ def test_no_more_than_the_limit_are_inside() -> None:
     bulkhead.leave()
     assert bulkhead.enter(2)
     assert not bulkhead.enter(2)
+
+
+def test_in_a_rush_the_next_one_waits_for_a_place() -> None:
+    bulkhead = Bulkhead()
+    assert bulkhead.enter(1)
+    threading.Timer(0.05, bulkhead.leave).start()
+    assert bulkhead.enter(1, patience=5)
+
+
+def test_nobody_waits_for_a_call_that_takes_long() -> None:
+    bulkhead = Bulkhead()
+    assert bulkhead.enter(1)
+    started = time.monotonic()
+    assert not bulkhead.enter(1, patience=0.1)
+    assert time.monotonic() - started >= 0.1, "the call inside was young"
+    started = time.monotonic()
+    assert not bulkhead.enter(1, patience=0.1)
+    assert time.monotonic() - started < 0.1, "now it is old"
 
 
 def test_a_place_is_given_back_whatever_happens_inside() -> None:

@@ -13,8 +13,8 @@ def settings(service: str) -> dict[str, Any]:
     return {
         "STRIPE_API_HOST": service.removesuffix("/api"),
         "STRIPE_LIVE_MODE": False,
-        "STRIPE_TEST_SECRET_KEY": "sk_test_bench",
-        "STRIPE_LIVE_SECRET_KEY": "sk_live_bench",
+        "STRIPE_TEST_SECRET_KEY": "sk_test_onlyforabenchmark00000000",
+        "STRIPE_LIVE_SECRET_KEY": "sk_live_onlyforabenchmark00000000",
         "DJSTRIPE_FOREIGN_KEY_TO_FIELD": "id",
         "SILENCED_SYSTEM_CHECKS": ["djstripe.I001"],
     }

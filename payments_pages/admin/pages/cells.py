@@ -62,7 +62,7 @@ def _badges(page: PaymentPage) -> Iterator[tuple[str, str, str]]:
     else:
         yield "off", "○", _("inactive")
     if page.drift:
-        yield "warning", "≠", _("changed at the service")
+        yield "warning", "Δ", _("changed at the service")
     if page.domain and page.domain != conf.mode:
         yield "warning", "!", _("of the other mode: %(mode)s") % {"mode": mode_name(page.domain)}
     elif page.domain == "test":

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
@@ -112,7 +113,7 @@ class DriftChoices(PagesPart):
         text = _("Sent ours back to the service.") if send else _("Kept what the service has.")
         try:
             (send_ours_back if send else keep_theirs)(page)
-        except PaymentsPagesError as error:
+        except (PaymentsPagesError, DatabaseError) as error:
             self.message_user(request, explain(error), messages.ERROR)
         else:
             self.log_change(request, page, text)

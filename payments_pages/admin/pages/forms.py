@@ -108,11 +108,8 @@ class PaymentPageForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic
         except PageError as error:
             self.add_error(error.field if error.field in self.fields else None, str(error))
             self._offer_slug(error.slug)
-        except PaymentsPagesError as error:
+        except (PaymentsPagesError, DatabaseError) as error:
             self.add_error(None, explain(error))
-        except DatabaseError:
-            message = gettext("The database is busy. The service may have taken the change: sync.")
-            self.add_error(None, message)
 
     def _offer_slug(self, slug: str) -> None:
         """Keep the slug of an unanswered creation in the form, for saving again to find it."""

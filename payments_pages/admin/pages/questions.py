@@ -67,7 +67,7 @@ class QuestionsInput(forms.Widget):
         return not any(f"{name}-{number}-label" in data for number in range(1, MAX_QUESTIONS + 1))
 
     def id_for_label(self, id_: str) -> str:  # noqa: ARG002 - Django's signature
-        """Return none: a legend names the rows."""
+        """Return none: each input has a name of its own."""
         return ""
 
     def _rows(self, data: Mapping[str, Any], name: str) -> Iterator[Question]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from django.contrib import admin, messages
+from django.db import DatabaseError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -135,7 +136,7 @@ class BulkActions(PagesPart):
         """Do it to one page by itself; return what went wrong, or nothing."""
         try:
             job.do(page)
-        except PaymentsPagesError as error:
+        except (PaymentsPagesError, DatabaseError) as error:
             return explain(error)
         self.log_change(request, page, job.done)
         return ""

@@ -13,6 +13,7 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.core import signing
 from django.core.exceptions import PermissionDenied
+from django.db import DatabaseError
 from django.http import (
     HttpRequest,
     HttpResponse,
@@ -28,7 +29,13 @@ from django.utils.translation import ngettext
 from payments_pages.admin.pages.addressed import PagesPart
 from payments_pages.admin.refusals import explain
 from payments_pages.databases import outside_transactions
-from payments_pages.exceptions import InvalidResponse, PaymentsPagesError
+from payments_pages.exceptions import (
+    AuthenticationFailed,
+    ConfigurationError,
+    InvalidResponse,
+    PaymentsPagesError,
+    RequestRefused,
+)
 from payments_pages.models import PaymentPage
 from payments_pages.sync import Sync, SyncReport, continue_sync, finish_sync
 
@@ -78,10 +85,10 @@ class SyncSteps(PagesPart):
                 return self._finished(request, report)
         except InvalidResponse as broken:
             if sync.done:
-                return self._useless(request, broken)
-            error = explain(broken)
-        except PaymentsPagesError as broken:
-            error = explain(broken)
+                return self._useless(request)
+            error = _broken_off(broken)
+        except (PaymentsPagesError, DatabaseError) as broken:
+            error = _broken_off(broken)
         return self._between(request, sync, error)
 
     def _between(self, request: HttpRequest, sync: Sync, error: str) -> HttpResponse:
@@ -96,7 +103,7 @@ class SyncSteps(PagesPart):
             "next": write_token(sync, request.user.pk),
         }
         if error:
-            state["error"] = _("The listing broke off: %(reason)s") % {"reason": error}
+            state["error"] = error
         if _wants_json(request):
             return JsonResponse(state)
         context = {
@@ -131,11 +138,12 @@ class SyncSteps(PagesPart):
         _log(request, text)
         return self._to_list(request)
 
-    def _useless(self, request: HttpRequest, error: InvalidResponse) -> HttpResponse:
+    def _useless(self, request: HttpRequest) -> HttpResponse:
         """End a sync that came through the list, but could not read all of it."""
         text = _(
-            "All that could be read is mirrored, and nothing was marked as missing: %(reason)s"
-        ) % {"reason": explain(error)}
+            "Some listed pages cannot be read. All that could be read is mirrored, and nothing was "
+            "marked as missing."
+        )
         self.message_user(request, text, messages.ERROR)
         _log(request, text)
         return self._to_list(request)
@@ -182,6 +190,14 @@ def read_token(token: str, person: object) -> Sync:
         why=state["why"],
         report=SyncReport(added=added, changed=changed, unchanged=unchanged, drifted=drifted),
     )
+
+
+def _broken_off(error: PaymentsPagesError | DatabaseError) -> str:
+    """Say why the next list did not come, and that what came before it is kept."""
+    kept = _("The listing broke off. What was read so far is mirrored; continue when you like.")
+    told = AuthenticationFailed | ConfigurationError | DatabaseError | RequestRefused
+    ours = isinstance(error, told)
+    return f"{kept} {explain(error)}" if ours else kept
 
 
 def _progress_text(sync: Sync) -> str:

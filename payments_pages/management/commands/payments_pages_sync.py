@@ -41,6 +41,10 @@ class Command(BaseCommand):
             f"{would} {report.seen} pages: {report.added} added, {report.changed} changed, "
             f"{report.unchanged} unchanged, {report.missing} newly missing."
         )
+        if report.drifted:
+            self.stderr.write(
+                f"{report.drifted} pages are not as they were last set here: decide in the admin."
+            )
         for slug in report.unfinished:
             self.stderr.write(
                 f"Not confirmed by the service: {slug}. Create it again, or ignore it."

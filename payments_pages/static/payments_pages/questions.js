@@ -36,7 +36,7 @@
     }
 
     button.type = "button";
-    button.className = "button pp-add-question";
+    button.className = "pp-add-question";
     button.textContent = table.dataset.add;
     button.addEventListener("click", function () {
       next().querySelector("input").focus();

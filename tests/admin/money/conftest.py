@@ -1,10 +1,13 @@
 """Staff by role, and payments in the states that staff see."""
 
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.db import OperationalError, connection
 from django.test import Client
 
 from payments_pages.choices import Door, Outcome
@@ -69,6 +72,21 @@ def spent(tea_box: PaymentPage, sandbox: Sandbox, configure: Any) -> Transaction
     found = confirm_payment(sandbox.pay("tea-box"), door=Door.CALLBACK, page_token=tea_box.token)
     assert found.outcome is Outcome.HELD
     return Transaction.objects.get()
+
+
+@contextmanager
+def busy(words: str) -> Iterator[None]:
+    """Let the database refuse, for the moment, each statement in which these words are."""
+
+    def refuse(execute: Any, sql: str, *arguments: Any) -> Any:
+        if words in sql.replace(connection.ops.quote_name("x")[0], ""):
+            cause = sqlite3.OperationalError("database is locked")
+            cause.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise OperationalError("database is locked") from cause
+        return execute(sql, *arguments)
+
+    with connection.execute_wrapper(refuse):
+        yield
 
 
 def state_of(transaction: Transaction) -> tuple[str, str]:

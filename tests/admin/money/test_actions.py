@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
@@ -14,7 +15,7 @@ from payments_pages.choices import Attributed, Door, FulfilmentState, Reason
 from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
-from tests.admin.money.conftest import SignIn, said, state_of
+from tests.admin.money.conftest import SignIn, busy, said, state_of
 from tests.conftest import expect_payment, let_time_pass, mirror_another
 from tests.goods.models import Good
 
@@ -125,6 +126,18 @@ def test_approving_asks_for_a_reason_and_then_delivers_once(
     assert LogEntry.objects.get(object_id=str(held.pk)).change_message == "approve: delivered now"
 
 
+@pytest.mark.parametrize("name", ["approve", "verify"])
+def test_actions_stay_out_of_the_requests_own_transaction(
+    staff: Client, held: Transaction, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
+    done = said(act(staff, name, held, **FORMS.get(name, {})))
+    assert "delivered now" in done if name == "approve" else "held for staff" in done
+    by_hand = reverse("admin:payments_pages_transaction_verify_reference")
+    answer = staff.post(by_hand, {"reference": held.reference})
+    assert "pp-outcome" in answer.content.decode()
+
+
 def test_a_reason_may_be_two_thousand_characters_and_no_more(
     staff: Client, held: Transaction
 ) -> None:
@@ -214,6 +227,23 @@ def test_a_setting_that_is_missing_is_said_not_raised(
     assert shown.status_code == 200
     assert "HANDLER" in shown.content.decode()
     assert not Good.objects.exists()
+
+
+def test_a_database_that_is_busy_is_said_and_nothing_is_done(
+    staff: Client, held: Transaction
+) -> None:
+    url = address("approve", held)
+    data = {"seen": seen_in(staff.get(url)), "note": "agreed"}
+    with busy("UPDATE payments_pages_fulfilment"):
+        assert "The database is busy" in said(staff.post(url, data, follow=True))
+    assert state_of(held)[0] == FulfilmentState.HELD
+    assert "delivered now" in said(staff.post(url, data, follow=True))
+
+
+def test_a_payment_that_there_is_not_leads_back(staff: Client) -> None:
+    for name in NAMES:
+        url = reverse(f"admin:payments_pages_transaction_{name}", args=[4711])
+        assert staff.get(url).headers["Location"] == "/admin/"
 
 
 def test_a_note_is_kept_in_the_timeline_and_changes_nothing_else(

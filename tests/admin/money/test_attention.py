@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from payments_pages import attention
-from payments_pages.admin.attention import Line
+from payments_pages.admin.attention import Line, said_age
 from payments_pages.attention import Attention, look
 from payments_pages.choices import Door, FulfilmentState, Reason
 from payments_pages.confirmation import confirm_payment
@@ -112,6 +112,13 @@ def test_due_work_that_nobody_takes_is_told_by_its_age(
     let_time_pass(3 * 3600)
     (line,) = lines(staff)
     assert line.text == "The oldest due work has waited for 2 hours: is the sweep running?"
+
+
+@pytest.mark.parametrize(
+    ("hours", "age"), [(1, "59 minutes"), (1.02, "61 minutes"), (30, "29 hours"), (60, "2 days")]
+)
+def test_ages_are_said_as_people_would(hours: float, age: str) -> None:
+    assert said_age(dt.timedelta(hours=hours) - dt.timedelta(seconds=1)) == age
 
 
 def test_counts_stop_at_a_hundred(staff: Client, held: Transaction) -> None:

@@ -13,7 +13,7 @@ from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
-from tests.admin.money.conftest import SignIn, said, state_of
+from tests.admin.money.conftest import SignIn, busy, said, state_of
 from tests.conftest import let_time_pass
 from tests.goods.models import Good
 
@@ -189,7 +189,9 @@ def test_who_may_not_see_customers_cannot_search_for_them(
     assert "n•••@example.test" in shown
 
 
-@pytest.mark.parametrize("typed", ["a\x00b", "\ud800", "x" * 5000, "'; DROP TABLE--", "%", "\u200f"])
+@pytest.mark.parametrize(
+    "typed", ["a\x00b", "\ud800", "x" * 5000, "'; DROP TABLE--", "%", "\u200f"]
+)
 def test_nothing_that_is_typed_breaks_the_search(
     staff: Client, held: Transaction, typed: str
 ) -> None:
@@ -324,6 +326,21 @@ def test_each_list_action_needs_its_own_permission(
     assert state_of(held)[0] == FulfilmentState.HELD
     having = sign_in("view_transaction", codename)
     assert f'value="{action}"' in having.get(LIST).content.decode()
+
+
+def test_a_database_that_is_busy_is_said_for_each_row(staff: Client, held: Transaction) -> None:
+    seen = [row["seen"] for row in act(staff, "approve_held", held).context["rows"]]
+    with busy("UPDATE payments_pages_fulfilment"):
+        done = act(staff, "approve_held", held, confirmed="yes", note="x", seen=seen)
+    assert "The database is busy" in said(done)
+    assert state_of(held)[0] == FulfilmentState.HELD
+
+
+def test_a_setting_that_is_missing_is_said_for_each_row(
+    staff: Client, held: Transaction, configure: Any
+) -> None:
+    configure(BASE_URL=None)
+    assert "BASE_URL" in said(act(staff, "verify_again", held))
 
 
 def test_a_service_that_is_down_is_said_for_each_row(

@@ -1,10 +1,13 @@
 """What is done to many pages is done one by one, and each has its own outcome (case C55)."""
 
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.db import OperationalError, ProgrammingError, connection
 from django.test import Client
 
 from payments_pages.admin.pages import switching
@@ -93,6 +96,39 @@ def test_at_most_a_hundred_pages_at_once(staff: Client, sandbox: Sandbox) -> Non
     response = act(staff, "activate_pages", list(PaymentPage.objects.all()))
     assert "at most 100 pages" in text(response)
     assert sent(sandbox, "PUT") == []
+
+
+@contextmanager
+def busy(error: Exception) -> Iterator[None]:
+    """Let every write of a page fail."""
+
+    def fail(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        if sql.startswith("UPDATE") and "payments_pages_paymentpage" in sql:
+            raise error
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(fail):
+        yield
+
+
+def test_a_busy_database_is_told_of_each_page_and_a_fault_of_ours_is_not_hidden(
+    staff: Client, sandbox: Sandbox, pages: list[PaymentPage]
+) -> None:
+    locked = OperationalError("database is locked")
+    locked.__cause__ = _locked()
+    with busy(locked):
+        found = outcomes(act(staff, "activate_pages", pages))
+    assert [row[0] for row in found.values()] == [
+        "✗ The database is busy. The service may have taken the change: sync."
+    ] * 3
+    with busy(ProgrammingError("no such column")), pytest.raises(ProgrammingError):
+        act(staff, "activate_pages", pages)
+
+
+def _locked() -> Exception:
+    error = sqlite3.OperationalError("database is locked")
+    error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    return error
 
 
 def test_only_who_may_change_pages_acts(

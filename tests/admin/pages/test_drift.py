@@ -13,6 +13,7 @@ from payments_pages.pages import create_page, send_ours_back, set_active, update
 from payments_pages.sandbox import Sandbox
 from payments_pages.sync import sync_pages
 from tests.admin.pages.over_http import LIST, change_url, rows, sent, text
+from tests.conftest import in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -89,26 +90,15 @@ def test_an_answer_older_than_the_mirror_changes_nothing(
     page: PaymentPage, sandbox: Sandbox
 ) -> None:
     """Staff save while a sync's list, asked for before, is still on its way."""
-    old = dict(sandbox.state.pages()[0])
-    body = {"status": True, "data": [old]}
+    body = {"status": True, "data": [dict(sandbox.state.pages()[0])]}
 
     def save() -> None:
         update_page(PaymentPage.objects.get(), amount=12000)
 
+    saving = {"kind": "run", "function": lambda: in_thread(save).result(timeout=30)}
+    sandbox.faults.add(operation="list", times=1, **saving)
     sandbox.faults.add(operation="list", kind="status", status=200, body=body)
-    import payments_pages.sync as module
-
-    real = module._next_list
-
-    def slow(sync: Any) -> Any:
-        found = real(sync)
-        if found:
-            save()
-        return found
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_next_list", slow)
-        report = sync_pages()
+    report = sync_pages()
     page.refresh_from_db()
     assert (page.amount, page.drift, report.unchanged) == (12000, {}, 1)
 

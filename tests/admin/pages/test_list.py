@@ -143,7 +143,7 @@ STATES: list[tuple[dict[str, Any], str, str]] = [
     ({"active": False}, "○ inactive ◇ test", "inactive"),
     ({"remote_id": None}, "? not confirmed by the service ◇ test", "unconfirmed"),
     ({"missing_since": timezone.now()}, "✗ missing at the service ◇ test", "missing"),
-    ({"drift": {"amount": 5}}, "✓ active ≠ changed at the service ◇ test", "drift"),
+    ({"drift": {"amount": 5}}, "✓ active Δ changed at the service ◇ test", "drift"),
     ({"domain": "live"}, "✓ active ! of the other mode: live", "active"),
 ]
 
