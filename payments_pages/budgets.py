@@ -13,6 +13,7 @@ kept, and the log says so.
 import ipaddress
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from time import time
 from typing import Final, TypeVar
 
@@ -50,7 +51,7 @@ def room_in_sweep() -> tuple[str, ...] | None:
 def charge(counters: tuple[str, ...]) -> None:
     """Count one ask about what the service does not know, or of which nobody knows that."""
     for counter in counters:
-        _guarded(lambda counter=counter: _count(counter), None)
+        _guarded(partial(_count, counter), None)
 
 
 def _room(*budgets: tuple[str, int]) -> tuple[str, ...] | None:

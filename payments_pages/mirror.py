@@ -90,7 +90,7 @@ def merge_answer(
 
 def write(transaction: Transaction) -> None:
     """Insert or update the mirror's row, in the transaction of the fence that was won."""
-    if transaction.pk is None:
+    if transaction._state.adding:  # noqa: SLF001 - Django documents it
         INSERT_TRANSACTION.run(primary_alias(Transaction), transaction)
     else:
         transaction.save()

@@ -54,7 +54,7 @@ class Given(Expression):
         self.name = name
         self._plain = isinstance(field, _PLAIN)
 
-    def as_sql(self, _compiler: object, _connection: object) -> tuple[str, list[Any]]:
+    def as_sql(self, _compiler: object, _connection: object) -> Any:
         """Leave a place in the parameters."""
         return "%s", [self]
 
@@ -142,7 +142,7 @@ class Update(_Statement):
 
     def _compile(self, connection: BaseDatabaseWrapper, _kind: object) -> _Sql:
         queryset, changes = self._build()
-        query = queryset.query.chain(UpdateQuery)
+        query: Any = queryset.query.chain(UpdateQuery)
         query.add_update_values(changes)
         return _Sql(*query.get_compiler(connection=connection).as_sql())
 
@@ -162,7 +162,7 @@ class Insert(_Statement, Generic[Row]):
     def run(self, using: str, row: Row, **values: object) -> None:
         """Insert one object and give it its key."""
         connection = connections[using]
-        meta = self._model._meta  # noqa: SLF001 - Django documents it
+        meta: Any = self._model._meta  # noqa: SLF001 - Django documents it
         sent = {"sender": self._model, "instance": row, "raw": False, "using": using}
         pre_save.send(**sent, update_fields=None)
         with mark_for_rollback_on_error(using), connection.cursor() as cursor:
@@ -216,7 +216,7 @@ class Insert(_Statement, Generic[Row]):
         rows = [_Placeholders(self._expressions) for _number in range(count)]
         for name, number, field in places:
             setattr(rows[number], field.attname, Given(name, field))
-        query = InsertQuery(self._model)
+        query: Any = InsertQuery(self._model)
         query.insert_values(fields, rows, raw=True)
         compiler: Any = query.get_compiler(connection=connection)
         if keys:

@@ -65,7 +65,8 @@ def _median(act: Callable[[], Any], samples: int) -> float:
     taken = []
     for _sample in range(samples):
         began = time.perf_counter()
-        thousands = act() or 1
+        found = act()
+        thousands = found if isinstance(found, float) else 1
         taken.append((time.perf_counter() - began) * 1000 / thousands)
     return statistics.median(taken)
 

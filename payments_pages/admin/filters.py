@@ -14,6 +14,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from payments_pages.admin.statuses import payment_word
 from payments_pages.choices import Mode
 from payments_pages.conf import conf
 from payments_pages.models import PaymentPage, Verification
@@ -116,11 +117,11 @@ class WordFilter(admin.FieldListFilter):
 
 
 class StatusFilter(WordFilter):
-    """Filter by the service's word for a payment, shown verbatim as in the list."""
+    """Filter by the service's word for a payment, said as the list says it."""
 
     def words(self) -> Iterable[tuple[str, str]]:
         """Return the statuses seen or documented."""
-        return [(word, word) for word in STATUSES]
+        return [(word, payment_word(word)) for word in STATUSES]
 
 
 class CurrencyFilter(WordFilter):

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from payments_pages.choices import FulfilmentState
 from payments_pages.models import Transaction
 
-__all__ = ["delivery_status", "payment_status"]
+__all__ = ["delivery_status", "payment_status", "payment_word"]
 
 GOOD, WAITING, ATTENTION, ENDED = "good", "waiting", "attention", "ended"
 
@@ -35,6 +35,12 @@ _DELIVERY: Final[Mapping[str, tuple[str, str, object]]] = {
     FulfilmentState.REJECTED: (ENDED, "✗", _("rejected")),
 }
 """The states in a word or two: six columns must fit."""
+
+
+def payment_word(status: str) -> str:
+    """Say a status of the service's in the reader's language; one that nobody knows, verbatim."""
+    known = _PAYMENT.get(status)
+    return status if known is None else str(known[2])
 
 
 def payment_status(transaction: Transaction) -> SafeString:

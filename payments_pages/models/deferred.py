@@ -18,10 +18,13 @@ class ReadAtOnce(models.Model):
         abstract = True
 
     def refresh_from_db(
-        self, using: str | None = None, fields: Iterable[str] | None = None, **more: Any
+        self,
+        using: str | None = None,
+        fields: Iterable[str] | None = None,
+        from_queryset: "models.QuerySet[Any] | None" = None,
     ) -> None:
         """Read `fields` again, and with them all that was never read; None: all there are."""
         if fields is not None:
             deferred = self.get_deferred_fields()
             fields = {*fields, *deferred} if deferred & {*fields} else fields
-        super().refresh_from_db(using=using or self._state.db, fields=fields, **more)
+        super().refresh_from_db(using or self._state.db, fields, from_queryset)

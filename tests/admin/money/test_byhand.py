@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from payments_pages.models import Event, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
-from tests.admin.money.conftest import SignIn
+from tests.admin.money.conftest import SignIn, busy
 from tests.goods.models import Good
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -88,6 +88,15 @@ def test_what_cannot_be_a_reference_is_an_error_of_the_form_and_asks_nobody(
     assert "<script>1" not in response.content.decode()
     assert sandbox.verify_calls() == 0
     assert not Verification.objects.exists()
+
+
+def test_a_busy_database_and_a_missing_setting_are_told(
+    staff: Client, sandbox: Sandbox, configure: Any
+) -> None:
+    with busy("payments_pages_verification"):
+        assert "The database is busy" in outcome(verify(staff, "PPG-1"))[1]
+    configure(BASE_URL=None)
+    assert "BASE_URL" in outcome(verify(staff, "PPG-1"))[1]
 
 
 def test_it_needs_the_permission_to_ask_and_links_only_to_what_may_be_seen(

@@ -149,6 +149,17 @@ def test_what_is_not_paid_says_what_the_service_said(
     assert f"“{status}”" in text
 
 
+def test_what_is_not_paid_says_when_it_is_asked_about_again(staff: Client, pay: Any) -> None:
+    pay(status="pending")
+    assert "We ask again by ourselves, next at" in why_of(staff)
+    Verification.objects.update(state="lapsed", next_at=None)
+    assert "After three days we no longer ask" in why_of(staff)
+    Verification.objects.update(state="settled")
+    assert "ask again by ourselves" not in why_of(staff)
+    Verification.objects.all().delete()
+    assert why_of(staff).startswith("Not paid yet")
+
+
 def test_a_delivered_payment_that_is_reversed_is_shown_to_staff(
     staff: Client, pay: Any, sandbox: Sandbox
 ) -> None:
@@ -168,7 +179,7 @@ def test_more_than_the_price_is_said_with_the_difference(staff: Client, pay: Any
     )
 
 
-@pytest.mark.parametrize("state", list(FulfilmentState))
+@pytest.mark.parametrize("state", [*FulfilmentState, "of-a-later-one"])
 def test_no_state_is_without_words(staff: Client, held: Transaction, state: str) -> None:
     Fulfilment.objects.update(state=state)
     assert why_of(staff)

@@ -95,8 +95,9 @@ def test_an_answer_older_than_the_mirror_changes_nothing(
     def save() -> None:
         update_page(PaymentPage.objects.get(), amount=12000)
 
-    saving = {"kind": "run", "function": lambda: in_thread(save).result(timeout=30)}
-    sandbox.faults.add(operation="list", times=1, **saving)
+    sandbox.faults.add(
+        operation="list", kind="run", function=lambda: in_thread(save).result(timeout=30), times=1
+    )
     sandbox.faults.add(operation="list", kind="status", status=200, body=body)
     report = sync_pages()
     page.refresh_from_db()
