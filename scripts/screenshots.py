@@ -201,14 +201,14 @@ class Acts:
             "pages/oud-evening", description=f"One seat, Thursday at {self._changes + 4}."
         )
         page.locator("#id_description").fill("One seat, Thursday at nine.")
-        page.locator("[name=_save]").click()
+        _press(page, "[name=_save]")
 
     def _sync_half(self, page: Page) -> None:
         """Let the service list two pages at a time, and stop the script after the first step."""
         self._control.post("account", max_per_page=2)
         page.goto(self._urls["pages"])
         page.route("**/sync/", _leave_scripts_waiting)
-        page.locator("form[action$='/sync/'] button").click()
+        _press(page, "form[action$='/sync/'] button")
         page.locator("progress").wait_for()
         self._control.post("account", max_per_page=None)
 
@@ -217,26 +217,32 @@ class Acts:
         for row in rows:
             page.locator("input.action-select").nth(row).check()
         page.locator("select[name=action]").select_option(action)
-        page.locator(".actions button[type=submit]").click()
+        _press(page, ".actions button[type=submit]")
 
     def _reject_two(self, page: Page) -> None:
         page.goto(self._urls["payments-held"])
         for row in (0, 1):
             page.locator("input.action-select").nth(row).check()
         page.locator("select[name=action]").select_option("reject_held")
-        page.locator(".actions button[type=submit]").click()
+        _press(page, ".actions button[type=submit]")
 
     def _verify_what_is_down(self, page: Page) -> None:
         page.goto(self._urls["verify-by-hand"])
         page.locator("#id_reference").fill("demo-service-down")
-        page.locator(".submit-row [type=submit]").click()
+        _press(page, ".submit-row [type=submit]")
 
     def _type_nonsense(self, page: Page) -> None:
         page.goto(self._urls["page-add"])
         page.locator("#id_name").fill("Olive oil")
         page.locator("#id_amount").fill("120,50")
         page.locator("#id_slug").fill("photo-archive")
-        page.locator("[name=_save]").click()
+        _press(page, "[name=_save]")
+
+
+def _press(page: Page, button: str) -> None:
+    """Press a button and wait for the page that it leads to."""
+    with page.expect_navigation():
+        page.locator(button).click()
 
 
 def _leave_scripts_waiting(route: Route) -> None:
@@ -263,6 +269,7 @@ def take(browser: Browser, place: Place, language: str, album: Album) -> int:
             if not names:
                 continue
             page.set_viewport_size({"width": 1280, "height": HEIGHTS[1280]})
+            page.unroute_all(behavior="ignoreErrors")
             shot.arrive(page)
             for name, (scheme, width) in names.items():
                 page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]

@@ -51,7 +51,7 @@ def new_database(address: str, name: str, folder: Path) -> Iterator[dict[str, An
 def server_version(address: str) -> str:
     """Name the database and its version."""
     if address == SQLITE:
-        import sqlite3  # noqa: PLC0415 - only for its version
+        import sqlite3
 
         return f"SQLite {sqlite3.sqlite_version}"
     parts = urlsplit(address)
@@ -65,7 +65,7 @@ def server_version(address: str) -> str:
 
 
 def _execute(base: dict[str, Any], statement: str) -> str:
-    import psycopg  # noqa: PLC0415 - an optional dependency
+    import psycopg
 
     with psycopg.connect(
         host=base["HOST"],

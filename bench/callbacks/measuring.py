@@ -91,7 +91,7 @@ def measure(
         for site in sites:
             database = stack.enter_context(new_database(address, site.name, Path(folder)))
             site.environment |= environment(site.module, answers, database)
-            plan = _Plan(site, scale)
+            plan = _Plan(scale)
             site.callback = site.run("prepare", plan.all)["callback"]
             counted = site.run("count", plan.counted)
             site.result = counted["result"]
@@ -118,7 +118,7 @@ def measure(
 class _Plan:
     """Draw all references of one site beforehand: some packages want their rows made first."""
 
-    def __init__(self, site: Site, scale: Scale) -> None:
+    def __init__(self, scale: Scale) -> None:
         self.counted = _references(scale.counted + 1)
         self.warm = _references(4 * LINES)
         self.warm_hooks = _references(2 * LINES)
@@ -129,7 +129,14 @@ class _Plan:
 
     @property
     def all(self) -> list[str]:
-        parts = [self.counted, self.warm, self.warm_hooks, *self.first, *self.hooks, self.duplicates]
+        parts = [
+            self.counted,
+            self.warm,
+            self.warm_hooks,
+            *self.first,
+            *self.hooks,
+            self.duplicates,
+        ]
         return [reference for part in parts for reference in part]
 
 

@@ -15,7 +15,7 @@ WANTED = ROOT / "bench" / "peers" / "requirements.txt"
 def peers_python() -> tuple[str, str]:
     """Return the Python that has the peers, or "" and why it could not be made."""
     python, stamp = FOLDER / "bin" / "python", FOLDER / "installed"
-    import django  # noqa: PLC0415 - for its version: all sites run on the same one
+    import django
 
     ours = f"Django=={django.__version__}"
     wanted = f"{WANTED.read_text()}{ours}\n"
@@ -43,6 +43,6 @@ def peers_versions() -> list[str]:
 
 
 def _same(*packages: str) -> list[str]:
-    from importlib.metadata import version  # noqa: PLC0415 - only here
+    from importlib.metadata import version
 
     return [f"{package}=={version(package)}" for package in packages]

@@ -13,8 +13,8 @@ def bars(title: str, lines: Sequence[tuple[str, float, str]], unit: str) -> str:
     height = 48 + STEP * len(lines)
     longest = max((value for _label, value, _kind in lines), default=1) or 1
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
-        f'role="img" aria-label="{escape(title)}" font-family="sans-serif" font-size="13">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img"',
+        f' aria-label="{escape(title)}" font-family="sans-serif" font-size="13">',
         f"<title>{escape(title)}</title>",
         f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
         f'<text x="12" y="24" font-weight="bold" fill="#1a1a1a">{escape(title)}</text>',

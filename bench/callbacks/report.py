@@ -47,7 +47,9 @@ def floor_table(found: Found) -> str:
             if one is not None:
                 lines.append([name, site, *_figures(one, found[FLOOR].get(floor))])
     head = ["", "site", "CPU, ms", "× floor", "a second", "p50, ms", "p99, ms"]
-    return rows([*head, "statements", "commits", "bytes written", "verify calls", "connections"], lines)
+    return rows(
+        [*head, "statements", "commits", "bytes written", "verify calls", "connections"], lines
+    )
 
 
 def _figures(one: Mapping[str, Any], floor: Mapping[str, Any] | None) -> list[str]:
@@ -76,20 +78,31 @@ def _ratio(one: Mapping[str, Any], floor: Mapping[str, Any] | None) -> float | N
 
 def peer_table(found: Found, missing: Mapping[str, str]) -> str:
     """Show each peer's speed beside what it has done with it."""
-    lines = [_peer(site, kinds, found) for site, kinds in found.items()]
+    lines = [_peer(site, kinds) for site, kinds in found.items()]
     lines += [[name, f"not measured: {why}", *["–"] * 8] for name, why in missing.items()]
     head = ["", "first callbacks a second", "CPU, ms", "settled, CPU ms", "webhook, CPU ms"]
     head += ["statements", "60 payments × 8: deliveries", "verify calls", "answers", "verdict"]
     return rows(head, lines)
 
 
-def _peer(site: str, kinds: Mapping[str, Mapping[str, Any]], found: Found) -> list[str]:
+def _peer(site: str, kinds: Mapping[str, Mapping[str, Any]]) -> list[str]:
     def cpu(kind: str) -> str:
         return f"{kinds[kind]['cpu'] * 1000:.2f}" if kind in kinds else "–"
 
     first, rush = kinds.get("first"), kinds.get("duplicates")
     if first is None or rush is None:
-        return [site, "–", "–", "–", cpu("webhook"), "–", "–", "–", _answers(kinds), "webhooks only"]
+        return [
+            site,
+            "–",
+            "–",
+            "–",
+            cpu("webhook"),
+            "–",
+            "–",
+            "–",
+            _answers(kinds),
+            "webhooks only",
+        ]
     return [
         site,
         f"{first['rate']:.0f}",
@@ -153,7 +166,9 @@ def targets(found: Found, client: float | None) -> list[Target]:
                 )
             )
     if client is not None:
-        result.append(_at_most("a client's verify", 1.15, client, "× a bare `Session.get` + `json()`"))
+        result.append(
+            _at_most("a client's verify", 1.15, client, "× a bare `Session.get` + `json()`")
+        )
     return result
 
 

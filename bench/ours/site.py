@@ -24,8 +24,8 @@ def settings(service: str) -> dict[str, Any]:
 
 def seed(_references: Sequence[str]) -> None:
     """Mirror the one page that is paid for."""
-    from payments_pages.models import PaymentPage  # noqa: PLC0415 - needs the settings
-    from payments_pages.pages import slug_key  # noqa: PLC0415 - as above
+    from payments_pages.models import PaymentPage
+    from payments_pages.pages import slug_key
 
     PaymentPage.objects.get_or_create(
         slug="tea-box",
@@ -42,7 +42,7 @@ def seed(_references: Sequence[str]) -> None:
 
 def callback() -> str:
     """Return the address of a payer who comes back by the page's own callback."""
-    from payments_pages.models import PaymentPage  # noqa: PLC0415 - needs the settings
+    from payments_pages.models import PaymentPage
 
     token = PaymentPage.objects.values_list("token", flat=True).get(slug="tea-box")
     return f"/payments/callback/{token}/?reference={{0}}"

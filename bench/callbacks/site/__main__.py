@@ -1,8 +1,8 @@
 """Prepare a site, count what its answers cost, or count what it has delivered; JSON comes out.
 
-    python -m bench.callbacks.site prepare < references
-    python -m bench.callbacks.site count < references
-    python -m bench.callbacks.site delivered < references
+python -m bench.callbacks.site prepare < references
+python -m bench.callbacks.site count < references
+python -m bench.callbacks.site delivered < references
 """
 
 import json

@@ -7,3 +7,6 @@ class Good(models.Model):
     """Be the value of one payment, given."""
 
     reference = models.CharField(max_length=128)
+
+    def __str__(self) -> str:
+        return self.reference
