@@ -114,7 +114,7 @@ class ExpectedPayment(models.Model):
             models.UniqueConstraint(fields=["reference_key"], name="pp_expected_key"),
             models.CheckConstraint(
                 condition=models.Q(amount__gt=0), name="pp_expected_amount_positive"
-            )
+            ),
         ]
 
     def __str__(self) -> str:

@@ -35,7 +35,7 @@ class CaseBlindIndex(models.Index):
     def create_sql(self, model: Any, schema_editor: Any, using: str = "", **kwargs: Any) -> Any:
         """Return Django's statement, with the columns folded."""
         statement: Statement = super().create_sql(model, schema_editor, using, **kwargs)
-        plain = statement.parts["columns"]
+        plain: Any = statement.parts["columns"]
         folded = _FoldedColumns(plain.table, plain.columns, plain.quote_name)
         folded.template = _FOLDED.get(schema_editor.connection.vendor, folded.template)
         statement.parts["columns"] = folded

@@ -55,7 +55,9 @@ class Verification(models.Model):
         verbose_name = _("verification")
         verbose_name_plural = _("verifications")
         # Not `unique=True`: on PostgreSQL that adds a second index, for LIKE, which nobody asks.
-        constraints = [models.UniqueConstraint(fields=["reference_key"], name="pp_verification_key")]
+        constraints = [
+            models.UniqueConstraint(fields=["reference_key"], name="pp_verification_key")
+        ]
         indexes = [
             models.Index(fields=["state", "next_at"], name="pp_verification_due"),
             models.Index(fields=["state", "id"], name="pp_verification_state"),

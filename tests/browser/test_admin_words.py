@@ -27,6 +27,7 @@ CODES = re.compile(
       \b(ILS|JOD|USD|EET|EEST|QR|CSV|SVG|PNG|Asia/Hebron)\b
     | \b(admin|demo-[a-z0-9-]+)\b                # who, and references
     | ^(True|False)$                              # Django's own icons
+    | ^Search$                                    # Django's own: it does not translate it
     | https?://\S+
     """,
     re.VERBOSE,

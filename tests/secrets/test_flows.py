@@ -188,7 +188,9 @@ def test_an_error_page(
     client = Client(raise_request_exception=False)
     response = visit("PPG-1", tea_box, client, watch)
     if key != "LEAKME0001":
-        assert response.status_code == 200, "a key that no header can carry is not the payer's fault"
+        assert response.status_code == 200, (
+            "a key that no header can carry is not the payer's fault"
+        )
         return
     assert response.status_code == 500, "nothing says whether money is real"
     if debug:
