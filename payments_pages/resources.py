@@ -93,7 +93,7 @@ class PageResource:
             currency=read.word("currency", LIMITS["currency"]),
             amount=amount,
             # A page is active as created (interface: States); some back ends write 1 for true.
-            active=payload.get("active", True) in (True, 1),
+            active=_is_on(payload.get("active", True)),
             redirect_url=read.text("redirect_url", LIMITS["redirect_url"]),
             metadata=read.json("metadata"),
             custom_fields=tuple(item for item in fields if isinstance(item, dict)),
@@ -234,6 +234,11 @@ def _is_key(value: Any, limit: int) -> bool:
         and len(value) <= limit
         and clean_text(value) == value
     )
+
+
+def _is_on(flag: Any) -> bool:
+    """Tell whether a switch is on: true, or the number 1; a signalling NaN cannot be compared."""
+    return flag is True or (type(flag) is int and flag == 1)
 
 
 def _amount_text(payload: Mapping[str, Any]) -> str:

@@ -262,7 +262,7 @@ def strangers() -> VerificationQuerySet:
 def acquaintances() -> VerificationQuerySet:
     """Return all other references: somebody vouched for them, or the service knows them."""
     mirrored = Transaction.objects.primary().filter(reference_key=OuterRef("reference_key"))
-    return Verification.objects.primary().filter(Q(Exists(mirrored)) | Q(vouched=True))
+    return Verification.objects.primary().filter(Q(vouched=True) | Q(Exists(mirrored)))
 
 
 def _conclude(held: Claim, **changes: object) -> bool:

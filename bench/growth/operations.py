@@ -116,7 +116,7 @@ def _acts(size: int) -> dict[str, Callable[[], Any]]:
         return get("admin:payments_pages_transaction_changelist", query)
 
     last = max(1, min(size, 10_000) // 100)
-    held = paid.filter(fulfilment__state="held")
+    held = Transaction.objects.filter(fulfilment__state="held")
 
     def sweep() -> None:
         if len(sweeping._next(due)) + len(sweeping._next_stranger(due)) < due:
