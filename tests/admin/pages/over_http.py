@@ -90,8 +90,9 @@ def open_form(client: Client, page: PaymentPage) -> dict[str, str]:
 def rows(shown: str, table: int = 0) -> Iterator[list[str]]:
     """The cells of a table, as a reader sees them."""
     parser = _Cells()
-    # The sidebar before it has tables too.
-    parser.feed(shown[max(shown.find('id="content-main"'), 0) :])
+    # A whole page has a sidebar first, with tables too.
+    whole = shown.lstrip().lower().startswith("<!doctype")
+    parser.feed(shown[shown.index('id="content-main"') :] if whole else shown)
     yield from parser.tables[table]
 
 
