@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db import DatabaseError, InterfaceError
+from django.db import DatabaseError, IntegrityError, InterfaceError
 from django.db import transaction as db_transaction
 
 from payments_pages import recording, verification
@@ -35,6 +35,7 @@ COME_BACK = 5
 """Seconds after which asking again may tell more, when the service did not say."""
 
 FINAL = frozenset({FulfilmentState.DELIVERED, FulfilmentState.REJECTED})
+SOON = frozenset({Outcome.DELIVERING, Outcome.DELIVERY_FAILED})
 
 
 def confirm_payment(
@@ -219,15 +220,17 @@ def _ask(
             held,
             resource,
             key=run.key,
-            # What a try that was rolled back has changed of the object is not so.
-            existing=find_transaction(run.key) if number else existing,
+            existing=find_transaction(run.key) if number else existing,  # as it is after a rollback
             page_claim=row.page_claim,
             door=run.door,
             actor=run.actor,
             claim=run.here,
         )
 
-    recorded = tried_again(record, using=primary_alias(Fulfilment))
+    try:
+        recorded = tried_again(record, using=primary_alias(Fulfilment))
+    except IntegrityError:  # its verification was deleted by hand, the transaction was not
+        recorded = record(1)
     if recorded is None or not recorded.claimed or recorded.fulfilment is None:
         return _answer(run, row, find_transaction(run.key))
     return _delivered(run, recorded.fulfilment, deliver(recorded.fulfilment, door=run.door))
@@ -282,13 +285,12 @@ def _answer(run: _Run, row: Verification, transaction: Transaction | None) -> Co
 
 
 def _delivered(run: _Run, fulfilment: Fulfilment, outcome: Outcome) -> Confirmation:
-    soon = outcome in {Outcome.DELIVERING, Outcome.DELIVERY_FAILED}
     return Confirmation(
         outcome=outcome,
         reference=run.reference,
         transaction=fulfilment.transaction,
         fulfilment=fulfilment,
-        retry_after=COME_BACK if soon else None,
+        retry_after=COME_BACK if outcome in SOON else None,
     )
 
 
