@@ -30,7 +30,7 @@ class Answerer(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Count it once it asks about a reference."""
-        self._transport: asyncio.Transport = transport  # type: ignore[assignment]
+        self._transport: asyncio.Transport = transport  # type: ignore[assignment]  # a stream has no other
         self._read = b""
         self._counted = False
 

@@ -142,7 +142,7 @@ def together(port: int, requests: Sequence[Request], *, times: int) -> Load:
 
 
 def _all(run: object, count: int) -> None:
-    threads = [threading.Thread(target=run) for _number in range(count)]  # type: ignore[arg-type]
+    threads = [threading.Thread(target=run) for _number in range(count)]  # type: ignore[arg-type]  # a thread drops what it returns
     for thread in threads:
         thread.start()
     for thread in threads:
