@@ -103,6 +103,14 @@ class Configuration:
         return str(mode)
 
     @property
+    def mode_or_blank(self) -> str:
+        """Return the mode, or "" while it cannot be told: for what only shows it to staff."""
+        try:
+            return self.mode
+        except ConfigurationError:
+            return ""
+
+    @property
     def site_url(self) -> str:
         """Return this site's own origin without a trailing slash, or "" when it is not set."""
         return str(self.get("SITE_URL", "") or "").rstrip("/")

@@ -81,7 +81,7 @@ def facts_of(  # noqa: PLR0911 - one return per reason
             return words(
                 _("It was paid in {mode} mode, and this site takes {ours} payments only."),
                 mode=mode_name(transaction.domain) or "–",
-                ours=mode_name(conf.mode),
+                ours=mode_name(conf.mode_or_blank) or "–",
             )
         case Reason.CURRENCY_MISMATCH | Reason.AMOUNT_MISMATCH:
             return _too_little(transaction, paid, expected, price)

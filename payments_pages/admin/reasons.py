@@ -8,9 +8,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from payments_pages import staff
-from payments_pages.conf import conf
-from payments_pages.databases import text_key
+from payments_pages.admin.refusals import explain
+from payments_pages.exceptions import UnusableKey
 from payments_pages.models import PaymentPage, Transaction
+from payments_pages.slugs import slug_key
 
 __all__ = ["SUGGESTIONS", "ActionForm", "AttributeForm", "NoteForm", "ReasonForm"]
 
@@ -74,7 +75,10 @@ class AttributeForm(ActionForm):
         typed: str = self.cleaned_data["page"].strip()
         pages = PaymentPage.objects.primary()
         slug = typed.rstrip("/").rpartition("/")[2]
-        found = pages.filter(slug_key=text_key(conf.mode, slug)).first()
+        try:
+            found = pages.filter(slug_key=slug_key(slug)).first()
+        except UnusableKey as error:
+            raise forms.ValidationError(explain(error)) from error
         if found is not None:
             return found
         if typed.isascii() and typed.isdigit() and len(typed) <= _ID_DIGITS:

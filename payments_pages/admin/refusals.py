@@ -9,6 +9,7 @@ from payments_pages.exceptions import (
     PaymentsPagesError,
     RequestRefused,
     ServiceError,
+    UnusableKey,
 )
 
 __all__ = ["explain"]
@@ -23,8 +24,8 @@ def explain(error: PaymentsPagesError | DatabaseError) -> str:
         if not is_transient(error):
             raise error
         return gettext("The database is busy. The service may have taken the change: sync.")
-    if isinstance(error, AuthenticationFailed):
-        return gettext("The service refused our key. Somebody must check SECRET_KEY.")
+    if isinstance(error, AuthenticationFailed | UnusableKey):
+        return _key_trouble(error)
     if isinstance(error, RequestRefused):
         return gettext("The service refused this: %(message)s") % {"message": error}
     if not isinstance(error, ServiceError):
@@ -34,3 +35,9 @@ def explain(error: PaymentsPagesError | DatabaseError) -> str:
             "The service did not answer. It may have taken the change: save again, or sync."
         )
     return gettext("The service cannot be reached right now. Nothing was changed.")
+
+
+def _key_trouble(error: AuthenticationFailed | UnusableKey) -> str:
+    if isinstance(error, UnusableKey):
+        return gettext("Our secret key cannot be read right now. Nothing was changed.")
+    return gettext("The service refused our key. Somebody must check SECRET_KEY.")

@@ -17,6 +17,7 @@ __all__ = [
     "badges",
     "field_label",
     "field_value",
+    "is_of_other_mode",
     "link",
     "other_metadata",
     "price",
@@ -63,10 +64,16 @@ def _badges(page: PaymentPage) -> Iterator[tuple[str, str, str]]:
         yield "off", "○", _("inactive")
     if page.drift:
         yield "warning", "Δ", _("changed at the service")
-    if page.domain and page.domain != conf.mode:
+    if is_of_other_mode(page):
         yield "warning", "!", _("of the other mode: %(mode)s") % {"mode": mode_name(page.domain)}
     elif page.domain == "test":
         yield "test", "◇", mode_name(page.domain)
+
+
+def is_of_other_mode(page: PaymentPage) -> bool:
+    """Say whether this site cannot serve a page for its mode; not while nobody can tell ours."""
+    ours = conf.mode_or_blank
+    return bool(page.domain and ours) and page.domain != ours
 
 
 def field_label(name: str) -> str:

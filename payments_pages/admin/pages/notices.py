@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from payments_pages.admin.cells import mode_name, moment, money
-from payments_pages.conf import conf
+from payments_pages.admin.pages.cells import is_of_other_mode
 from payments_pages.exceptions import PageError
 from payments_pages.models import PaymentPage
 from payments_pages.pages import callback_url
@@ -38,7 +38,7 @@ def page_notices(page: PaymentPage, *, site_url: str, address: Address) -> list[
 
 
 def _notices(page: PaymentPage, site_url: str, address: Address) -> Iterator[SafeString]:
-    if page.domain and page.domain != conf.mode:
+    if is_of_other_mode(page):
         yield format_html(
             _(
                 "This page is of the {mode} mode, and this site works in the other one: nobody "

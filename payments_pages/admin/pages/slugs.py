@@ -69,10 +69,10 @@ def availability(slug: str) -> tuple[str, str]:
         slug = check_slug_text(slug)
     except PageError as error:
         return "invalid", str(error)
-    ours = PaymentPage.objects.filter(slug_key=slug_key(slug))
-    if ours.confirmed().exists():
-        return "taken", _("You already have a page with this slug.")
     try:
+        ours = PaymentPage.objects.filter(slug_key=slug_key(slug))
+        if ours.confirmed().exists():
+            return "taken", _("You already have a page with this slug.")
         free = get_client().check_slug(slug)
     except PaymentsPagesError:
         return "unknown", _("It cannot be checked right now. It will be checked when you save.")
