@@ -16,16 +16,15 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import django
 from PIL import Image
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 if TYPE_CHECKING:
-    from example_project.demo.control import Control
+    from tests.browser.acts import Shot
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS, EVERYTHING = ROOT / "docs" / "screenshots", ROOT / "var" / "screenshots"
@@ -77,14 +76,6 @@ ARGUMENTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Shot:
-    """Be one screen to take: its name, and how a browser that is signed in gets there."""
-
-    name: str
-    arrive: Callable[[Page], object]
-
-
 class Album(NamedTuple):
     """Say where pictures go, which are wanted, and how long they may be."""
 
@@ -99,7 +90,7 @@ class Place(NamedTuple):
     origin: str
     login: str
     password: str
-    shots: list[Shot]
+    shots: "list[Shot]"
 
 
 def main() -> None:
@@ -154,6 +145,7 @@ def shop(directory: Path) -> Iterator[Place]:
     from example_project.demo.running import furnish, start_site  # noqa: PLC0415
     from example_project.demo.screens import admin_screens, payer_screens  # noqa: PLC0415
     from example_project.demo.storage import Storage  # noqa: PLC0415
+    from tests.browser.acts import Acts, Shot, opened  # noqa: PLC0415
 
     addresses = Addresses(site_port=SITE_PORT, sandbox_port=SANDBOX_PORT)
     storage = Storage(directory)
@@ -164,95 +156,15 @@ def shop(directory: Path) -> Iterator[Place]:
         connections.close_all()
         start_site(parts, addresses)
         shots = [Shot(screen.name, opened(addresses.site + screen.path)) for screen in screens]
-        paths = {screen.name: screen.path for screen in screens}
-        shots += Acts(addresses.site, Control(addresses.control), paths).shots()
+        shots += Acts(addresses.site, Control(addresses.control), screens).shots()
         yield Place(addresses.site, *login, shots)
-
-
-def opened(address: str) -> Callable[[Page], object]:
-    """Return what opens an address."""
-    return lambda page: page.goto(address)
-
-
-class Acts:
-    """Get to what is only seen when something has been done."""
-
-    def __init__(self, site: str, control: "Control", paths: dict[str, str]) -> None:
-        self._control = control
-        self._urls = {name: site + path for name, path in paths.items()}
-        self._changes = 0
-
-    def shots(self) -> list[Shot]:
-        """Return them; each leaves the shop as it was, or nearly so."""
-        return [
-            Shot("page-stale", self._save_what_was_changed_elsewhere),
-            Shot("sync", self._sync_half),
-            Shot("deactivate", lambda page: self._choose(page, "deactivate_pages", 1, 2)),
-            Shot("activated", lambda page: self._choose(page, "activate_pages", -1, 0)),
-            Shot("rejecting", self._reject_two),
-            Shot("verified-by-hand", self._verify_what_is_down),
-            Shot("page-refused", self._type_nonsense),
-        ]
-
-    def _save_what_was_changed_elsewhere(self, page: Page) -> None:
-        self._changes += 1
-        page.goto(self._urls["page-second"])
-        self._control.post(
-            "pages/oud-evening", description=f"One seat, Thursday at {self._changes + 4}."
-        )
-        page.locator("#id_description").fill("One seat, Thursday at nine.")
-        _press(page, "[name=_save]")
-
-    def _sync_half(self, page: Page) -> None:
-        """Let the service list two pages at a time, and stop the script after the first step."""
-        self._control.post("account", max_per_page=2)
-        page.goto(self._urls["pages"])
-        page.route("**/sync/", _leave_scripts_waiting)
-        _press(page, "form[action$='/sync/'] button")
-        page.locator("progress").wait_for()
-        self._control.post("account", max_per_page=None)
-
-    def _choose(self, page: Page, action: str, *rows: int) -> None:
-        page.goto(self._urls["pages"])
-        for row in rows:
-            page.locator("input.action-select").nth(row).check()
-        page.locator("select[name=action]").select_option(action)
-        _press(page, ".actions button[type=submit]")
-
-    def _reject_two(self, page: Page) -> None:
-        page.goto(self._urls["payments-held"])
-        for row in (0, 1):
-            page.locator("input.action-select").nth(row).check()
-        page.locator("select[name=action]").select_option("reject_held")
-        _press(page, ".actions button[type=submit]")
-
-    def _verify_what_is_down(self, page: Page) -> None:
-        page.goto(self._urls["verify-by-hand"])
-        page.locator("#id_reference").fill("demo-service-down")
-        _press(page, ".submit-row [type=submit]")
-
-    def _type_nonsense(self, page: Page) -> None:
-        page.goto(self._urls["page-add"])
-        page.locator("#id_name").fill("Olive oil")
-        page.locator("#id_amount").fill("120,50")
-        page.locator("#id_slug").fill("photo-archive")
-        _press(page, "[name=_save]")
-
-
-def _press(page: Page, button: str) -> None:
-    """Press a button and wait for the page that it leads to."""
-    with page.expect_navigation():
-        page.locator(button).click()
-
-
-def _leave_scripts_waiting(route: Route) -> None:
-    if route.request.is_navigation_request():
-        route.continue_()
 
 
 def take(browser: Browser, place: Place, language: str, album: Album) -> int:
     """Take the wanted pictures in one language; return how many."""
     variants = [(scheme, width) for scheme in SCHEMES for width in HEIGHTS]
+    from tests.browser.acts import leave  # noqa: PLC0415 - after the settings
+
     taken = 0
     with browser.new_context(locale=language, reduced_motion="reduce") as context:
         page = context.new_page()
@@ -269,7 +181,7 @@ def take(browser: Browser, place: Place, language: str, album: Album) -> int:
             if not names:
                 continue
             page.set_viewport_size({"width": 1280, "height": HEIGHTS[1280]})
-            page.unroute_all(behavior="ignoreErrors")
+            leave(page)
             shot.arrive(page)
             for name, (scheme, width) in names.items():
                 page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]

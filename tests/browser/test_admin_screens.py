@@ -1,13 +1,16 @@
 """Every screen of the admin, in each language: what axe, a narrow window and a reader find."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page
 
+from example_project.demo.control import Control
 from example_project.demo.screens import admin_screens
 from payments_pages.sandbox import Sandbox
+from tests.browser.acts import Acts, Shot, leave, opened
 from tests.browser.axe import in_all_variants
 from tests.browser.baseline import allowed
 from tests.browser.staff import furnish, sign_in
@@ -26,7 +29,7 @@ def furnished(shop: str, sandbox: Sandbox, settings: Any, tmp_path: Path) -> str
     return shop
 
 
-@pytest.fixture(params=["en", "ar"])
+@pytest.fixture(params=["en", "ar", "he"])
 def language(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -48,21 +51,39 @@ def listen(page: Page) -> list[str]:
 def test_axe_finds_nothing_beyond_stock_admin_and_nothing_sticks_out(
     furnished: str, browser: Browser, language: str
 ) -> None:
+    shots = [Shot(screen.name, opened(furnished + screen.path)) for screen in admin_screens()]
+    assert_nothing_beyond(shots, furnished, browser, language)
+
+
+def test_nor_on_the_screens_that_are_only_seen_when_something_has_been_done(
+    furnished: str, sandbox: Sandbox, browser: Browser, language: str
+) -> None:
+    acts = Acts(furnished, Control(sandbox.control_url), admin_screens())
+    assert_nothing_beyond(acts.shots(), furnished, browser, language)
+
+
+def assert_nothing_beyond(
+    shots: Iterable[Shot], shop: str, browser: Browser, language: str
+) -> None:
     page = browser.new_page(locale=language)
     troubles = listen(page)
-    sign_in(page, furnished)
-    known = allowed(page, furnished)
+    sign_in(page, shop)
+    known = allowed(page, shop)
     beyond: dict[str, list[str]] = {}
-    for screen in admin_screens():
-        answer = page.goto(furnished + screen.path)
-        assert answer is not None
-        assert answer.status == 200, screen.name
-        assert page.locator("#content h1").count() == 1, screen.name
+    for shot in shots:
+        page.set_viewport_size({"width": 1280, "height": 900})
+        leave(page)
+        with page.expect_response(lambda answer: answer.request.is_navigation_request()) as answer:
+            shot.arrive(page)
+        assert answer.value.ok, shot.name
+        assert page.locator("#content h1").count() == 1, shot.name
+        assert page.locator("html").get_attribute("lang") == language, shot.name
         for variant, found in in_all_variants(page):
             if sideways(page):
                 found |= {"sticks out sideways"}
             for finding in found - known:
-                beyond.setdefault(finding, []).append(f"{screen.name} {variant}")
+                beyond.setdefault(finding, []).append(f"{shot.name} {variant}")
+    page.close()
     lines = [f"{finding}: {', '.join(where)}" for finding, where in sorted(beyond.items())]
     assert not lines, "\n".join(lines)
     assert not troubles, "\n".join(troubles)
