@@ -13,6 +13,7 @@ from payments_pages import budgets, verification
 from payments_pages.choices import Door
 from payments_pages.exceptions import NotAsked, ServiceError
 from payments_pages.models import ExpectedPayment
+from payments_pages.waiting import strangers
 
 __all__ = ["MAX_WAITING", "RETRY_AFTER", "Admission", "admit", "admit_swept", "put_off"]
 
@@ -65,7 +66,7 @@ def put_off(reference: str, key: str, *, door: Door, page_claim: UUID | None) ->
 
     Nothing is lost by that: who was put off may come again.
     """
-    if verification.strangers()[:MAX_WAITING].count() >= MAX_WAITING:
+    if strangers()[:MAX_WAITING].count() >= MAX_WAITING:
         return False
     verification.note(reference, key, door=door, page_claim=page_claim, vouched=False)
     return True

@@ -99,11 +99,15 @@ def is_transient(error: BaseException) -> bool:
 def tried_again(action: Callable[[int], Result], *, using: str, within: float = 2.0) -> Result:
     """Do it, and at most three times more when it ends in a passing error; the last one is raised.
 
-    `action` gets the number of the try, from 0. It must be a transaction of its own whose first
-    statement is its fence: after a lost answer to a commit the second try finds itself too late.
+    `action` gets the number of the try, from 0. It must be a read, or a transaction of its own
+    (one statement outside of any is one) whose first statement is its fence: after a lost answer
+    to a commit the second try finds itself too late. Inside somebody's open transaction it is done
+    once, for what has failed there is not ours to undo.
     An error that took more than `within` seconds to come, such as the end of a long wait for a
     lock, is raised at once: a web thread must not wait for that again and again.
     """
+    if connections[using].in_atomic_block:
+        return action(0)
     started = time.monotonic()
     for number, pause in enumerate(_PAUSES):
         try:

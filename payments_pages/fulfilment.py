@@ -10,7 +10,7 @@ from django.db.models import F, Q
 
 from payments_pages.choices import FulfilmentState, Outcome, Reason, Verdict
 from payments_pages.conf import conf
-from payments_pages.databases import UtcNow, from_now, refuse_open_transaction
+from payments_pages.databases import UtcNow, from_now, refuse_open_transaction, tried_again
 from payments_pages.models import Fulfilment, Transaction, primary_alias
 from payments_pages.models.fulfilments import FulfilmentQuerySet
 from payments_pages.policy import POLICY_REASONS, Decision
@@ -133,7 +133,7 @@ def claim(fulfilment: Fulfilment) -> bool:
     in a minute. `attempts` in the condition lets one of many rivals win each round.
     """
     soon = Q(attempts__lt=EARLY_ATTEMPTS) | Q(next_at__lte=UtcNow())
-    won = (
+    free = (
         Fulfilment.objects.primary()
         .filter(pk=fulfilment.pk, attempts=fulfilment.attempts)
         .filter(
@@ -141,11 +141,14 @@ def claim(fulfilment: Fulfilment) -> bool:
             | Q(soon, state=FulfilmentState.FAILED)
             | Q(state=FulfilmentState.DELIVERING, next_at__lte=UtcNow())
         )
-        .update(
+    )
+    won = tried_again(
+        lambda _number: free.update(
             state=FulfilmentState.DELIVERING,
             attempts=F("attempts") + 1,
             next_at=from_now(conf.lease),
-        )
+        ),
+        using=primary_alias(Fulfilment),
     )
     if won:
         fulfilment.attempts += 1

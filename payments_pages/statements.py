@@ -35,6 +35,8 @@ from django.db.models.signals import post_save, pre_save
 from django.db.models.sql import InsertQuery, UpdateQuery
 from django.db.transaction import mark_for_rollback_on_error
 
+from payments_pages.databases import tried_again
+
 __all__ = ["Given", "Insert", "Select", "Update"]
 
 _KEPT = "_payments_pages_statements"
@@ -105,7 +107,10 @@ class Select(_Statement, Generic[Row]):
         self._build = build
 
     def first(self, using: str, **values: object) -> Row | None:
-        """Return the first row, or None."""
+        """Return the first row, or None; again after a passing error, outside of transactions."""
+        return tried_again(lambda _number: self._first(using, values), using=using)
+
+    def _first(self, using: str, values: dict[str, object]) -> Row | None:
         connection = connections[using]
         sql, compiler, objects = self._compiled(connection)
         with connection.cursor() as cursor:

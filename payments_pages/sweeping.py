@@ -19,7 +19,7 @@ from payments_pages.databases import UtcNow, renew_connections
 from payments_pages.exceptions import ConfigurationError
 from payments_pages.models import Fulfilment, PaymentPage, Verification
 from payments_pages.models.fulfilments import FulfilmentQuerySet
-from payments_pages.verification import acquaintances, purge_unknown, strangers
+from payments_pages.waiting import acquaintances, purge_unknown, strangers
 
 __all__ = ["SweepReport", "oldest_due", "sweep_due"]
 

@@ -17,9 +17,9 @@ from django.utils import timezone
 
 from payments_pages.choices import Door, VerificationState
 from payments_pages.conf import conf
-from payments_pages.databases import UtcNow, from_now
+from payments_pages.databases import UtcNow, from_now, tried_again
 from payments_pages.exceptions import NotAsked, NotFound, ServiceError, UnusableKey
-from payments_pages.models import PaymentPage, Transaction, Verification, primary_alias
+from payments_pages.models import PaymentPage, Verification, primary_alias
 from payments_pages.models.verifications import VerificationQuerySet
 from payments_pages.prepared import (
     INSERT_CLAIMED_VERIFICATION,
@@ -29,7 +29,6 @@ from payments_pages.prepared import (
 
 __all__ = [
     "Claim",
-    "acquaintances",
     "await_rival",
     "claim",
     "claim_page",
@@ -37,18 +36,14 @@ __all__ = [
     "fail",
     "find",
     "note",
-    "purge_unknown",
     "receive",
     "settle",
-    "strangers",
-    "waiting_references",
 ]
 
 SCHEDULE = (5, 30, 120, 600, 3600)
 """Seconds between the asks that nobody's coming back makes; then every six hours."""
 THEN_EVERY = 6 * 3600
 LAPSES_AFTER = dt.timedelta(hours=72)
-UNKNOWN_KEPT_FOR = dt.timedelta(hours=24)
 ASK_AT_MOST_EVERY = 2.0
 LEASE_MARGIN = 7.0
 """Seconds that the lease outlives the call's deadline: time to write the answer down."""
@@ -89,8 +84,11 @@ def receive(
         page_claim=page_claim,
     )
     lease = dt.timedelta(seconds=conf.deadline + LEASE_MARGIN)
+    using = primary_alias(Verification)
     try:
-        INSERT_CLAIMED_VERIFICATION.run(primary_alias(Verification), row, lease=lease)
+        tried_again(
+            lambda _number: INSERT_CLAIMED_VERIFICATION.run(using, row, lease=lease), using=using
+        )
     except IntegrityError:
         theirs = find(key)
         if theirs is None:
@@ -149,20 +147,21 @@ def claim(row: Verification, *, refresh: bool, vouched: bool) -> Claim | None:
     states = [VerificationState.DUE, VerificationState.UNKNOWN, VerificationState.LAPSED]
     if refresh:
         states.append(VerificationState.SETTLED)
-    won = (
+    free = (
         Verification.objects.primary()
         .filter(pk=row.pk, attempts=row.attempts)
         .filter(
             Q(asked_long_ago, state__in=states)
             | Q(state=VerificationState.VERIFYING, next_at__lte=UtcNow())
         )
-        .update(
-            state=VerificationState.VERIFYING,
-            attempts=F("attempts") + 1,
-            next_at=_lease_end(),
-            asked_at=UtcNow(),
-            **({"vouched": True} if vouched else {}),
-        )
+    )
+    won = _changed(
+        free,
+        state=VerificationState.VERIFYING,
+        attempts=F("attempts") + 1,
+        next_at=_lease_end(),
+        asked_at=UtcNow(),
+        **({"vouched": True} if vouched else {}),
     )
     return Claim(row.pk, row.attempts + 1, row.created_at) if won else None
 
@@ -235,42 +234,16 @@ def await_rival(key: str) -> Verification | None:
     return row
 
 
-def waiting_references(*, since: dt.datetime | None = None) -> list[str]:
-    """Return the references that are still asked about, or were given up, oldest first.
-
-    `since` leaves out those first seen before it.
-    """
-    rows = Verification.objects.primary().exclude(state=VerificationState.SETTLED)
-    if since is not None:
-        rows = rows.filter(created_at__gte=since)
-    return list(rows.order_by("pk").values_list("reference", flat=True))
-
-
-def purge_unknown() -> int:
-    """Forget references that the service never knew and nobody vouched for, after a day."""
-    old = timezone.now() - UNKNOWN_KEPT_FOR
-    gone, _ = strangers().filter(state=VerificationState.UNKNOWN, created_at__lt=old).delete()
-    return gone
-
-
-def strangers() -> VerificationQuerySet:
-    """Return the references nobody vouched for that the service has never been seen to know."""
-    mirrored = Transaction.objects.primary().filter(reference_key=OuterRef("reference_key"))
-    return Verification.objects.primary().filter(~Exists(mirrored), vouched=False)
-
-
-def acquaintances() -> VerificationQuerySet:
-    """Return all other references: somebody vouched for them, or the service knows them."""
-    mirrored = Transaction.objects.primary().filter(reference_key=OuterRef("reference_key"))
-    return Verification.objects.primary().filter(Q(vouched=True) | Q(Exists(mirrored)))
-
-
 def _conclude(held: Claim, **changes: object) -> bool:
-    return bool(
-        Verification.objects.primary()
-        .filter(pk=held.pk, attempts=held.attempt, state=VerificationState.VERIFYING)
-        .update(**changes)
+    mine = Verification.objects.primary().filter(
+        pk=held.pk, attempts=held.attempt, state=VerificationState.VERIFYING
     )
+    return bool(_changed(mine, **changes))
+
+
+def _changed(rows: VerificationQuerySet, **changes: object) -> int:
+    """Change rows by one statement; where the server makes each a snapshot, a rival may undo it."""
+    return tried_again(lambda _number: rows.update(**changes), using=primary_alias(Verification))
 
 
 def _lease_end() -> CombinedExpression:

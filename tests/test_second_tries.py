@@ -1,17 +1,20 @@
 """What the database undoes in passing is done again at once, a few times; nothing else is."""
 
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import InterfaceError, ProgrammingError, connection
+from django.db import InterfaceError, ProgrammingError, connection, transaction
 
 from payments_pages import databases
 from payments_pages.choices import Door, Outcome
 from payments_pages.confirmation import confirm_payment
 from payments_pages.databases import tried_again
-from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction
+from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
+from tests.conftest import in_thread, let_time_pass
 from tests.crash.points import Points, cut_line, lose_answer
 from tests.goods.models import Good
 
@@ -56,6 +59,79 @@ def test_a_step_that_is_undone_is_done_again_at_once(
         Event.objects.filter(reference_key=row.reference_key).values_list("kind", flat=True)
     )
     assert len(kinds) == len(set(kinds)), "nothing is told twice"
+
+
+def test_a_claim_that_a_rival_undoes_is_made_again(tea_box: PaymentPage, sandbox: Sandbox) -> None:
+    """Where the server gives each statement a snapshot of its own, any claim may be undone."""
+    reference = sandbox.pay("tea-box", status="pending")
+    confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
+    sandbox.set_transaction(reference, status="success")
+    let_time_pass(61)
+    taken = threading.Event()
+
+    def touch() -> None:
+        with transaction.atomic():
+            Verification.objects.update(last_error="as it was")
+            taken.set()
+            time.sleep(0.3)
+
+    rival = in_thread(touch)
+    assert taken.wait(10)
+    found = confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
+    rival.result()
+    assert found.outcome is Outcome.DELIVERED
+
+
+def test_the_claim_of_a_delivery_that_a_rival_undoes_is_made_again(
+    tea_box: PaymentPage, sandbox: Sandbox
+) -> None:
+    reference = sandbox.pay("tea-box")
+    confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
+    Good.objects.all().delete()
+    Fulfilment.objects.update(state="pending", delivered_at=None)
+    taken = threading.Event()
+
+    def touch() -> None:
+        with transaction.atomic():
+            Fulfilment.objects.update(last_error="as it was")
+            taken.set()
+            time.sleep(0.3)
+
+    rival = in_thread(touch)
+    assert taken.wait(10)
+    found = confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
+    rival.result()
+    assert found.outcome is Outcome.DELIVERED
+    assert Good.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "SELECT payments_pages_verification",
+        "INSERT payments_pages_verification",
+        "UPDATE payments_pages_verification",
+    ],
+)
+def test_a_statement_of_its_own_is_done_again(
+    step: str, points: Callable[[str], int], tea_box: PaymentPage, sandbox: Sandbox
+) -> None:
+    """A line that was cut before the statement is another one a moment later."""
+    run = Points(at=points(step), broken=cut_line)
+    sandbox.pay("tea-box", reference="PPG-1")
+    with run.watch():
+        found = confirm_payment("PPG-1", door=Door.CALLBACK, page_token=tea_box.token)
+    assert run.hit
+    assert found.outcome is Outcome.DELIVERED
+    assert Good.objects.filter(reference="PPG-1").count() == 1
+
+
+def test_inside_a_transaction_nothing_is_tried_again() -> None:
+    """What has failed there spoils the whole block, which is its owner's to undo."""
+    action, numbers = failing([busy()])
+    with transaction.atomic(), pytest.raises(InterfaceError):
+        tried_again(action, using=connection.alias)
+    assert numbers == [0]
 
 
 def busy() -> Exception:

@@ -15,6 +15,7 @@ from payments_pages.exceptions import NotAsked, NotFound, RateLimited, ServiceUn
 from payments_pages.models import PaymentPage, Transaction, Verification
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
+from payments_pages.waiting import purge_unknown
 from tests.conftest import let_time_pass
 
 pytestmark = pytest.mark.django_db
@@ -228,10 +229,10 @@ def test_unknown_references_nobody_vouched_for_are_forgotten_after_a_day(
     for reference, vouched in (("OLD", False), ("VOUCHED", True)):
         verification.fail(received(reference, vouched=vouched)[1], missing, known=False)
     verification.fail(received("DOWN")[1], DOWN, known=False)
-    assert verification.purge_unknown() == 0
+    assert purge_unknown() == 0
     let_time_pass(25 * HOUR)
     verification.fail(received("NEW")[1], missing, known=False)
-    assert verification.purge_unknown() == 1
+    assert purge_unknown() == 1
     left = set(Verification.objects.values_list("reference", flat=True))
     assert left == {"VOUCHED", "DOWN", "NEW"}
 
@@ -248,9 +249,9 @@ def test_a_mirrored_payment_is_never_forgotten_though_the_service_forgets_it(
     )
     found = confirm_payment(reference, door=Door.ADMIN, refresh=True)
     assert found.outcome == "already_delivered"
-    assert verification.purge_unknown() == 0
+    assert purge_unknown() == 0
     Verification.objects.update(state=State.UNKNOWN)
-    assert verification.purge_unknown() == 0
+    assert purge_unknown() == 0
     assert Transaction.objects.count() == Verification.objects.count() == 1
 
 

@@ -23,7 +23,7 @@ from payments_pages.admin.lists import CAP
 from payments_pages.choices import FulfilmentState, Reason, VerificationState
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.totals import take_totals
-from payments_pages.verification import acquaintances, purge_unknown, strangers
+from payments_pages.waiting import acquaintances, purge_unknown, strangers
 
 pytestmark = [
     pytest.mark.django_db,

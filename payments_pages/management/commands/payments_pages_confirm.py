@@ -17,7 +17,7 @@ from payments_pages.confirmation import confirm_payment
 from payments_pages.databases import renew_connections
 from payments_pages.exceptions import InvalidReference
 from payments_pages.management.progress import Progress
-from payments_pages.verification import waiting_references
+from payments_pages.waiting import waiting_references
 
 __all__ = ["Command"]
 
