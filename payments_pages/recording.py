@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db import transaction as db_transaction
-from django.db.models import F
 
 from payments_pages.attribution import Attribution, Evidence, attribute, expectation_of
 from payments_pages.choices import Attributed, Door, EventKind, FulfilmentState, Reason, Verdict
 from payments_pages.conf import conf
+from payments_pages.databases import tried_again
 from payments_pages.fulfilment import open_fulfilment, revise
 from payments_pages.mirror import attach, merge_answer, write
 from payments_pages.models import (
@@ -22,14 +22,13 @@ from payments_pages.models import (
     Fulfilment,
     PaymentPage,
     Transaction,
-    Verification,
     primary_alias,
 )
 from payments_pages.policy import Decision, Facts, decide
 from payments_pages.prepared import INSERT_EVENT
 from payments_pages.resources import TransactionResource, read_metadata
 from payments_pages.signals import fulfilment_held, transaction_changed, transaction_confirmed
-from payments_pages.verification import Claim, claimed_page, settle
+from payments_pages.verification import Claim, claimed_page, fence_off, settle
 
 __all__ = ["Recorded", "assign", "reconsider", "record"]
 
@@ -125,14 +124,21 @@ def reconsider(transaction: Transaction, *, page_claim: UUID | None, door: Door)
     attribution = attribute(evidence, conf.attribution)
     if attribution.by is Attributed.NONE:
         return False
-    with db_transaction.atomic(using=primary_alias(Fulfilment), durable=True):
+
+    @db_transaction.atomic(using=primary_alias(Fulfilment), durable=True)
+    def once(_number: int) -> bool:
+        fulfilment.state, fulfilment.reason = FulfilmentState.HELD, Reason.UNATTRIBUTED
         decision = _decide(transaction, attribution)
         if not revise(fulfilment, decision):
             return False
         attach(transaction, attribution)
         _note(transaction, transaction.status, decision, door=door)
-    _announce(transaction, transaction.status, fulfilment)
-    return True
+        return True
+
+    changed = tried_again(once, using=primary_alias(Fulfilment))
+    if changed:
+        _announce(transaction, transaction.status, fulfilment)
+    return changed
 
 
 def assign(
@@ -147,7 +153,7 @@ def assign(
     """
     attribution = Attribution(by=Attributed.STAFF, page=page)
     with db_transaction.atomic(using=primary_alias(Fulfilment), durable=True):
-        _fence_off(seen.reference_key)
+        fence_off(seen.reference_key)
         transaction = (
             Transaction.objects.primary().select_related("fulfilment").get(pk=seen.transaction_id)
         )
@@ -163,15 +169,6 @@ def assign(
         _note(transaction, transaction.status, decision, door=door, actor=actor)
     _announce(transaction, transaction.status, fulfilment)
     return fulfilment
-
-
-def _fence_off(key: str) -> None:
-    """Drop the answer of whoever asks the service now: they would write back what was known before.
-
-    The first statement of its transaction, as every guard is. The row stays as it is: who lost
-    the fence answers from the database, and a lease that nobody ends is taken over by the sweep.
-    """
-    Verification.objects.primary().filter(reference_key=key).update(attempts=F("attempts") + 1)
 
 
 def _moved(fulfilment: Fulfilment, seen: Fulfilment) -> bool:

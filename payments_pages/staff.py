@@ -8,7 +8,7 @@ from django.db import transaction as db_transaction
 
 from payments_pages.choices import Attributed, Door, EventKind, FulfilmentState, Outcome, Reason
 from payments_pages.confirmation import confirm_payment
-from payments_pages.databases import UtcNow
+from payments_pages.databases import UtcNow, tried_again
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, primary_alias
 from payments_pages.policy import POLICY_REASONS
 from payments_pages.recording import assign
@@ -109,7 +109,10 @@ def attribute(
     """
     if not may_attribute(fulfilment):
         return None
-    decided = assign(fulfilment, page, door=Door.ADMIN, actor=actor, note=note)
+    decided = tried_again(
+        lambda _number: assign(fulfilment, page, door=Door.ADMIN, actor=actor, note=note),
+        using=primary_alias(Fulfilment),
+    )
     if decided is None:
         return None
     if decided.state == FulfilmentState.HELD:
@@ -159,19 +162,19 @@ def _confirm(fulfilment: Fulfilment, actor: str) -> Outcome:
 def _move(
     fulfilment: Fulfilment, kind: EventKind, *, actor: str, note: str, **changes: object
 ) -> bool:
+    """Move it on from where it was seen. A commit whose answer is lost looks as if it had moved."""
     if note:
         changes["note"] = note
-    with db_transaction.atomic(using=primary_alias(Fulfilment), durable=True):
-        moved = (
-            Fulfilment.objects.primary()
-            .filter(
-                pk=fulfilment.pk,
-                state=fulfilment.state,
-                reason=fulfilment.reason,
-                attempts=fulfilment.attempts,
-            )
-            .update(**changes)
-        )
+    seen = Fulfilment.objects.primary().filter(
+        pk=fulfilment.pk,
+        state=fulfilment.state,
+        reason=fulfilment.reason,
+        attempts=fulfilment.attempts,
+    )
+
+    @db_transaction.atomic(using=primary_alias(Fulfilment), durable=True)
+    def once(_number: int) -> bool:
+        moved = bool(seen.update(**changes))
         if moved:
             Event.objects.using(primary_alias(Event)).create(
                 reference_key=fulfilment.reference_key,
@@ -180,4 +183,6 @@ def _move(
                 actor=actor,
                 detail=note,
             )
-    return bool(moved)
+        return moved
+
+    return tried_again(once, using=primary_alias(Fulfilment))

@@ -34,6 +34,7 @@ __all__ = [
     "claim_page",
     "claimed_page",
     "fail",
+    "fence_off",
     "find",
     "note",
     "receive",
@@ -220,6 +221,15 @@ def claimed_page(held: Claim) -> UUID | None:
     """Return the page claimed by now: the payer may have come back while we asked."""
     row = Verification.objects.primary().filter(pk=held.pk).values_list("page_claim", flat=True)
     return row.first()
+
+
+def fence_off(key: str) -> None:
+    """Drop the answer of whoever asks the service now: they would write back what was known before.
+
+    The first statement of its transaction, as every guard is. The row stays as it is: who lost
+    the fence answers from the database, and a lease that nobody ends is taken over by the sweep.
+    """
+    Verification.objects.primary().filter(reference_key=key).update(attempts=F("attempts") + 1)
 
 
 def await_rival(key: str) -> Verification | None:
