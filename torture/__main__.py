@@ -11,15 +11,19 @@ from torture.servers import Missing
 
 
 def main() -> int:
-    """Run once; 0 when nothing was lost, doubled or broken, or when a control did lose or double."""
+    """Run once; 0 when nothing was lost, doubled or broken, or when a control did what it must.
+
+    1 when not, or when too little happened to tell.
+    """
     parser = argparse.ArgumentParser(prog="python -m torture", description=__doc__)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--database", choices=["sqlite", "postgresql", "mariadb"], default="sqlite")
     parser.add_argument("--handler", choices=["atomic", "external"], default="atomic")
     parser.add_argument(
         "--control",
-        choices=["mark-first", "work-first", "no-guard"],
-        help="do it wrong on purpose: this must lose or double",
+        choices=["mark-first", "work-first", "no-guard", "unguarded"],
+        help="do it wrong on purpose: this must lose or double; unguarded is the package's own "
+        "path with guards that let everybody through",
     )
     parser.add_argument(
         "--door",
@@ -38,8 +42,10 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=15, help="new payments a second")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    if given.control and (given.door, given.delivery) != ("path", "inline"):
-        parser.error("a control has no doors and no queue: it goes with neither option")
+    if given.control and (given.handler, given.door, given.delivery) != (
+        "atomic", "path", "inline",
+    ):  # fmt: skip
+        parser.error("a control has a way of its own: it goes with no handler, door or delivery")
     # Whoever ends the run early, such as a time limit, must leave no server behind.
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(128 + signal.SIGTERM))
     with tempfile.TemporaryDirectory(prefix="torture-") as folder:

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from payments_pages.sandbox import Sandbox
@@ -104,8 +105,18 @@ class Chaos:
     _waiting: list[tuple[float, Payment]] = field(default_factory=list)
 
     def rage(self, seconds: float) -> None:
-        """Do all of it until the time is over; nobody is left standing still."""
-        end = time.time() + seconds
+        """Do all of it until the time is over; nobody is left standing still.
+
+        While the database starts again the rest goes on: workers die without one, too.
+        """
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            self._rage(time.time() + seconds, beside)
+        self._wake(float("inf"))
+        self._ripen(float("inf"))
+        self.sandbox.faults.clear()
+
+    def _rage(self, end: float, beside: ThreadPoolExecutor) -> None:
+        starting: Future[None] | None = None
         kill_at = stop_at = lie_at = time.time() + 0.5
         database_at = time.time() + self.kill_database_every
         while (now := time.time()) < end:
@@ -120,14 +131,16 @@ class Chaos:
             if now >= lie_at:
                 self._lie()
                 lie_at = now + LIE_EVERY
-            if now >= database_at and end - now > 3:
+            if starting is not None and starting.done():
+                starting.result()
+                starting = None
+                database_at = now + random.uniform(0.5, 1.5) * self.kill_database_every
+            if starting is None and now >= database_at and end - now > 3:
                 self.server.kill()
-                self.server.start()
-                database_at = time.time() + random.uniform(0.5, 1.5) * self.kill_database_every
+                starting = beside.submit(self.server.start)
             time.sleep(TICK)
-        self._wake(float("inf"))
-        self._ripen(float("inf"))
-        self.sandbox.faults.clear()
+        if starting is not None:
+            starting.result()
 
     def _pay(self, now: float) -> None:
         """Make the payments that will be asked about in a moment, and change those that ripen."""

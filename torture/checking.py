@@ -2,43 +2,19 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from payments_pages.choices import EventKind, FulfilmentState
 from payments_pages.models import Event, Fulfilment
+from payments_pages.references import reference_key
 from torture.effects.models import Change, Effect
+from torture.findings import Findings
 from torture.handlers import begins, outside
 from torture.plan import Fate, Payment
 
-__all__ = ["Findings", "check", "check_control"]
+__all__ = ["check", "check_control"]
 
 GIVEN = {"delivered", "already_delivered"}
 MAY_FOLLOW_SUCCESS = {"success", "reversed"}
-
-
-@dataclass(slots=True)
-class Findings:
-    """What the history says. `lost`, `doubled` and `broken` must be empty.
-
-    `lost`: accepted, or told as delivered, and not given. `doubled`: given twice by an atomic
-    handler, or under two keys by an external one; both by reference, with what is wrong.
-    `broken`: any other rule that was broken. `errors` counts what came out of the path by its
-    class, `words` holds the first one's.
-    """
-
-    references: int = 0
-    accepted: int = 0
-    delivered: int = 0
-    calls: int = 0
-    hung_up: int = 0
-    cut_off: int = 0
-    fenced: int = 0
-    repeated: int = 0
-    lost: dict[str, str] = field(default_factory=dict)
-    doubled: dict[str, str] = field(default_factory=dict)
-    broken: list[str] = field(default_factory=list)
-    errors: Counter[str] = field(default_factory=Counter)
-    words: dict[str, str] = field(default_factory=dict)
 
 
 def check(payments: Iterable[Payment], handler: str) -> Findings:
@@ -59,15 +35,16 @@ def check(payments: Iterable[Payment], handler: str) -> Findings:
         wanted = fate == Fate.MUST or (row is not None and row.reference_key in accepted)
         if fate == Fate.MAY and not delivered:
             wanted = False
-        if wanted and not (delivered and reference in effects):
-            found.lost[reference] = f"wanted, and it is {row.state if row else 'unknown'}"
-        elif delivered and reference not in effects:
+        if delivered and reference not in effects:
             found.lost[reference] = "marked, and nothing was given"
+        elif wanted and not (delivered and reference in effects):
+            found.lost[reference] = f"wanted, and it is {row.state if row else 'unknown'}"
         if reference in effects:
             _check_delivery(found, reference, fate, row, accepted)
+    found.broken += [f"{reference}: given, and never paid" for reference in effects.keys() - fates]
     _count_doubles(found, effects if handler == "atomic" else {})
     _check_keys(found, effects, rows)
-    _check_changes(found)
+    _check_changes(found, {reference_key(reference): reference for reference in fates})
     return found
 
 
@@ -121,8 +98,7 @@ def _read_trace(found: Findings, effects: Runs) -> None:
         elif kind == "hung_up":
             found.hung_up += 1
         elif kind == "error":
-            found.errors[words[0]] += 1
-            found.words.setdefault(words[0], " ".join(words[1:]))
+            found.count_error(words[0], " ".join(words[1:]))
         elif kind == "told":
             found.calls += 1
             if words[1] in GIVEN and words[0] not in effects:
@@ -161,16 +137,37 @@ def _check_keys(found: Findings, effects: Runs, rows: Mapping[str, Fulfilment]) 
             found.broken.append(f"{reference}: given under a foreign key")
 
 
-def _check_changes(found: Findings) -> None:
-    """Hold every change to the rules: attempts only rise; nothing leaves `delivered`; a success is only ever reversed."""
+def _check_changes(found: Findings, names: Mapping[str, str]) -> None:
+    """Hold every change of a row to the rules; `names` are the references by their keys."""
+    born: set[tuple[str, str]] = set()
     for change in Change.objects.order_by("pk").iterator():
-        if change.attempts_after < change.attempts_before:
-            found.broken.append(f"{change}: attempts fell")
-        if change.kind == "fulfilment" and change.state_before == FulfilmentState.DELIVERED:
-            found.broken.append(f"{change}: it left delivered")
-        if (
-            change.kind == "transaction"
-            and change.state_before == "success"
-            and change.state_after not in MAY_FOLLOW_SUCCESS
-        ):
-            found.broken.append(f"{change}: a success was taken back")
+        row = (change.kind, change.reference_key)
+        if wrong := _wrong_with(change, born_before=row in born):
+            name = names.get(change.reference_key, change.reference_key)
+            found.broken.append(f"{name}: {wrong}: {change}")
+        born.add(row)
+
+
+def _wrong_with(change: Change, *, born_before: bool) -> str:
+    """Name the rule that a change broke, or nothing.
+
+    Rows come once and stay; attempts only rise; a delivered row is never written again; a
+    success is only ever reversed.
+    """
+    if change.deed == "DELETE":
+        return "it was deleted"
+    if change.deed == "INSERT":
+        delivered = change.state_after == FulfilmentState.DELIVERED
+        return "it came again" if born_before else "born delivered" if delivered else ""
+    return _wrong_with_update(change)
+
+
+def _wrong_with_update(change: Change) -> str:
+    delivered = FulfilmentState.DELIVERED
+    if change.attempts_after < change.attempts_before:
+        return "attempts fell"
+    if change.kind == "fulfilment" and change.state_before == delivered:
+        return "it left delivered" if change.state_after != delivered else "delivered once more"
+    if change.kind == "transaction" and change.state_before == "success":
+        return "" if change.state_after in MAY_FOLLOW_SUCCESS else "a success was taken back"
+    return ""

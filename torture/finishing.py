@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Iterable
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.db.models import F
@@ -13,27 +14,36 @@ from payments_pages.sweeping import sweep_due
 from torture.controls import CONTROLS
 from torture.plan import Fate, Payment
 
-__all__ = ["come_back", "finish", "finish_control"]
+__all__ = ["Left", "come_back", "finish", "finish_control"]
 
 ROUNDS = 12
 A_WHILE = dt.timedelta(minutes=10)
 OPEN = [FulfilmentState.PENDING, FulfilmentState.DELIVERING, FulfilmentState.FAILED]
 
 
-def finish() -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What is left when the sweep has finished: open deliveries' references, and rows' errors."""
+
+    open: list[str]
+    errors: int
+
+
+def finish() -> Left:
     """Sweep, as time goes by, until nothing that was accepted is open; at most twelve times.
 
-    Return the references whose delivery is open all the same.
+    The database is up by now: an error of a row is one, and so is one that comes out.
     """
+    errors = 0
     for number in range(ROUNDS):
         for rows in (Verification.objects.all(), Fulfilment.objects.all()):
             rows.filter(next_at__isnull=False).update(next_at=F("next_at") - A_WHILE)
         Verification.objects.update(asked_at=F("asked_at") - A_WHILE)
-        sweep_due()
+        errors += sweep_due().errors
         left = Fulfilment.objects.filter(state__in=OPEN)
         if number and not left.exists():
-            return []
-    return list(left.values_list("transaction__reference", flat=True))
+            break
+    return Left(list(left.values_list("transaction__reference", flat=True)), errors)
 
 
 def come_back(payments: Iterable[Payment], token: str) -> int:

@@ -5,8 +5,9 @@ import time
 from pathlib import Path
 
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, InterfaceError, connection
 
+from payments_pages.fulfilment import renew_lease
 from payments_pages.models import Fulfilment
 from torture.effects.models import Effect
 from torture.traces import Trace
@@ -19,7 +20,10 @@ outside = Trace(_folder / "outside")
 """The world outside: what is written here stays, whatever becomes of the database."""
 
 CHANCE_OF_ERROR = 0.03
+CHANCE_OF_LONG_WORK = 0.02
 LONGER_THAN_THE_LEASE = 1.8
+RENEWALS = 6
+"""How often a careful handler renews its lease in that time: every 0.3 s of a lease of one."""
 
 
 def give_atomic(fulfilment: Fulfilment) -> None:
@@ -35,18 +39,41 @@ def give_atomic(fulfilment: Fulfilment) -> None:
 def give_external(fulfilment: Fulfilment) -> None:
     """Write where no transaction reaches."""
     reference = _begin(fulfilment)
-    dawdle()
+    _dawdle_outside(fulfilment, reference)
     _perhaps_fail(fulfilment, reference)
     outside.say(reference, fulfilment.idempotency_key, fulfilment.attempts)
-    dawdle()
+    _dawdle_outside(fulfilment, reference)
 
 
 def dawdle() -> None:
     """Take some time, at times longer than the lease. A writer on SQLite stops all others."""
     alone = connection.vendor == "sqlite" and connection.in_atomic_block
-    if random.random() < (0.001 if alone else 0.02):
+    if random.random() < (0.001 if alone else CHANCE_OF_LONG_WORK):
         time.sleep(LONGER_THAN_THE_LEASE)
     time.sleep(random.uniform(0, 0.004 if alone else 0.04))
+
+
+def _dawdle_outside(fulfilment: Fulfilment, reference: str) -> None:
+    """Take some time; of the handlers at long work every other renews its lease, as it should."""
+    if random.random() < CHANCE_OF_LONG_WORK:
+        careful = random.random() < 0.5
+        for _pause in range(RENEWALS):
+            time.sleep(LONGER_THAN_THE_LEASE / RENEWALS)
+            if careful:
+                _renew(fulfilment, reference)
+    time.sleep(random.uniform(0, 0.04))
+
+
+def _renew(fulfilment: Fulfilment, reference: str) -> None:
+    """Renew the lease, or stop by raising: without it another attempt may be at work as well."""
+    try:
+        if renew_lease(fulfilment):
+            return
+    except (DatabaseError, InterfaceError):
+        begins.say("raise", reference, fulfilment.attempts)
+        raise
+    begins.say("raise", reference, fulfilment.attempts)
+    raise RuntimeError("the lease is lost")
 
 
 def _begin(fulfilment: Fulfilment) -> str:

@@ -7,38 +7,53 @@ __all__ = ["keep_history"]
 _WATCHED = {
     "fulfilment": ("state", "attempts"),
     "verification": ("state", "attempts"),
-    "transaction": ("status", "0"),
+    "transaction": ("status", ""),
 }
+_DEEDS = ("INSERT", "UPDATE", "DELETE")
 _INSERT = (
     "INSERT INTO effects_change"
-    " (kind, row, state_before, state_after, attempts_before, attempts_after)"
+    " (kind, deed, reference_key, state_before, state_after, attempts_before, attempts_after)"
 )
 
 
 def keep_history() -> None:
-    """Add the triggers: no statement, of whatever code, escapes them."""
-    quote = connection.ops.quote_name
+    """Add the triggers: no statement, of whatever code, escapes them.
+
+    A row replaced by `REPLACE` on SQLite, or swept away by `TRUNCATE`, is not seen to go; it is
+    seen when it comes again, for its birth is written down with its key.
+    """
     with connection.cursor() as cursor:
-        for kind, (state, attempts) in _WATCHED.items():
-            before, after = (
-                attempts if attempts == "0" else f"{which}.{attempts}" for which in ("OLD", "NEW")
-            )
-            # Nothing from outside is in here: names of our own tables and columns.
-            insert = (
-                f"{_INSERT} VALUES ('{kind}', OLD.id, OLD.{state}, NEW.{state}, {before}, {after})"
-            ).replace(" row,", f" {quote('row')},")
-            for statement in _trigger(kind, insert):
-                cursor.execute(statement)
+        for kind in _WATCHED:
+            for deed in _DEEDS:
+                for statement in _trigger(kind, deed):
+                    cursor.execute(statement)
 
 
-def _trigger(kind: str, insert: str) -> list[str]:
-    on = f"AFTER UPDATE ON payments_pages_{kind} FOR EACH ROW"
-    name = f"torture_{kind}"
+def _change(kind: str, deed: str) -> str:
+    """Build the statement; nothing from outside is in it: names of our own tables and columns."""
+    state, attempts = _WATCHED[kind]
+    before, after = deed != "INSERT", deed != "DELETE"
+    values = [
+        f"'{kind}'",
+        f"'{deed}'",
+        "OLD.reference_key" if before else "NEW.reference_key",
+        f"OLD.{state}" if before else "''",
+        f"NEW.{state}" if after else "''",
+        f"OLD.{attempts}" if before and attempts else "0",
+        f"NEW.{attempts}" if after and attempts else "0",
+    ]
+    return f"{_INSERT} VALUES ({', '.join(values)})"
+
+
+def _trigger(kind: str, deed: str) -> list[str]:
+    change = _change(kind, deed)
+    on = f"AFTER {deed} ON payments_pages_{kind} FOR EACH ROW"
+    name = f"torture_{kind}_{deed.lower()}"
     if connection.vendor == "postgresql":
-        body = f"$$ BEGIN {insert}; RETURN NULL; END $$"
+        body = f"$$ BEGIN {change}; RETURN NULL; END $$"
         return [
             f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS {body}",
             f"CREATE TRIGGER {name} {on} EXECUTE FUNCTION {name}()",
         ]
-    body = f"BEGIN {insert}; END" if connection.vendor == "sqlite" else insert
+    body = f"BEGIN {change}; END" if connection.vendor == "sqlite" else change
     return [f"CREATE TRIGGER {name} {on} {body}"]

@@ -6,42 +6,57 @@ from collections.abc import Iterable
 from django.db import connection
 
 from torture.chaos import Chaos
-from torture.checking import Findings, check, check_control
+from torture.checking import check, check_control
+from torture.controls import CONTROLS
+from torture.findings import Findings
 from torture.finishing import come_back, finish, finish_control
 from torture.pace import hurry
 from torture.run import Options
+from torture.verdicts import control_faults, faults, too_quiet
 
 __all__ = ["judge"]
-
-SHOWN = 10
 
 
 def judge(options: Options, chaos: Chaos) -> int:
     """Return the exit status, after printing the row, the faults and the verdict."""
     connection.close()
     hurry()
-    if options.control is not None:
+    if options.control is not None and options.control in CONTROLS:
         finish_control(chaos.payments, options.control)
         found = check_control(chaos.payments)
         _print_table(options, chaos, found, returned=0)
-        caught = bool(found.lost or found.doubled)
-        _say("the control lost or doubled, as it must" if caught else "RED: nothing was noticed")
-        return 0 if caught else 1
+    else:
+        found = _judge_path(options, chaos)
+    if options.control is not None:
+        wrong = control_faults(options.control, found)
+        return _end(wrong, good="the control went wrong, as it must")
+    wrong = too_quiet(options, found, kills=chaos.kills, database_kills=chaos.server.kills)
+    return _end(
+        wrong or ("the promise is broken" if faults(found) else ""),
+        good="nothing lost, nothing doubled",
+    )
+
+
+def _judge_path(options: Options, chaos: Chaos) -> Findings:
+    """Finish and check what the package's own path did, and print what is wrong."""
     # By the sweep alone first: a payer who looks again must not cover up what it left.
-    left = finish()
+    first = finish()
     returned = come_back(chaos.payments, chaos.token)
-    left += finish()
+    second = finish()
     found = check(chaos.payments, options.handler)
-    found.lost.update(dict.fromkeys(left, "the sweep left it open"))
+    for left in (first, second):
+        found.lost.update(dict.fromkeys(left.open, "the sweep left it open"))
+        for _row in range(left.errors):
+            found.count_error("SweptRow", "a row raised an error in a sweep at the end")
     _print_table(options, chaos, found, returned=returned)
-    _show("lost", [f"{reference}: {why}" for reference, why in found.lost.items()])
-    _show("doubled", [f"{reference}: {why}" for reference, why in found.doubled.items()])
-    _show("broken", found.broken)
-    for name, count in found.errors.items():
-        _say(f"error that came out of the path: {name}, {count} times, first: {found.words[name]}")
-    good = not (found.lost or found.doubled or found.broken or found.errors)
-    _say("nothing lost, nothing doubled" if good else "RED")
-    return 0 if good else 1
+    for line in faults(found):
+        _say(line)
+    return found
+
+
+def _end(wrong: str, *, good: str) -> int:
+    _say(f"RED: {wrong}" if wrong else good)
+    return 1 if wrong else 0
 
 
 def _print_table(options: Options, chaos: Chaos, found: Findings, *, returned: int) -> None:
@@ -72,13 +87,6 @@ def _print_table(options: Options, chaos: Chaos, found: Findings, *, returned: i
 
 def _row(cells: Iterable[object]) -> str:
     return f"| {' | '.join(str(cell) for cell in cells)} |"
-
-
-def _show(title: str, lines: list[str]) -> None:
-    for line in lines[:SHOWN]:
-        _say(f"{title}: {line}")
-    if len(lines) > SHOWN:
-        _say(f"{title}: and {len(lines) - SHOWN} more")
 
 
 def _say(line: str) -> None:

@@ -26,14 +26,19 @@ class Mark(models.Model):
 
 
 class Change(models.Model):
-    """Say that a row of the package was changed: written by a trigger, whoever changed it."""
+    """Say that a row of the package was changed: written by a trigger, whoever changed it.
+
+    `deed` is the statement's: INSERT, UPDATE or DELETE.
+    """
 
     kind = models.CharField(max_length=16)
-    row = models.BigIntegerField()
+    deed = models.CharField(max_length=6)
+    reference_key = models.CharField(max_length=64)
     state_before = models.CharField(max_length=64)
     state_after = models.CharField(max_length=64)
     attempts_before = models.IntegerField()
     attempts_after = models.IntegerField()
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.row}: {self.state_before} → {self.state_after}"
+        attempts = f"attempts {self.attempts_before} → {self.attempts_after}"
+        return f"{self.kind} {self.deed} {self.state_before} → {self.state_after}, {attempts}"

@@ -1,0 +1,36 @@
+"""Hold what the history of a run says."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+__all__ = ["Findings"]
+
+
+@dataclass(slots=True)
+class Findings:
+    """What the history says. `lost`, `doubled`, `broken` and `errors` must be empty.
+
+    `lost`: accepted, or told as delivered, and not given. `doubled`: given twice by an atomic
+    handler, or under two keys by an external one; both by reference, with what is wrong.
+    `broken`: any other rule that was broken. `errors` counts what came out of the path by its
+    class, `words` holds the first one's.
+    """
+
+    references: int = 0
+    accepted: int = 0
+    delivered: int = 0
+    calls: int = 0
+    hung_up: int = 0
+    cut_off: int = 0
+    fenced: int = 0
+    repeated: int = 0
+    lost: dict[str, str] = field(default_factory=dict)
+    doubled: dict[str, str] = field(default_factory=dict)
+    broken: list[str] = field(default_factory=list)
+    errors: Counter[str] = field(default_factory=Counter)
+    words: dict[str, str] = field(default_factory=dict)
+
+    def count_error(self, name: str, words: str) -> None:
+        """Count an error that came out of the path, and keep the first one's words."""
+        self.errors[name] += 1
+        self.words.setdefault(name, words)

@@ -1,0 +1,60 @@
+"""Take the guards out of the package's own path: the checker must notice what gets through.
+
+What is left is the same path; only its compare-and-set statements no longer compare, and a lease
+keeps nobody away. What is read as delivered stays delivered. This is what the guards are for, and the proof that a run could see them fail.
+"""
+
+from django.db.models import BigAutoField, F, IntegerField
+
+from payments_pages import delivery
+from payments_pages.choices import FulfilmentState, Reason
+from payments_pages.conf import conf
+from payments_pages.databases import UtcNow, from_now
+from payments_pages.models import Fulfilment
+from payments_pages.models.fulfilments import FulfilmentQuerySet
+from payments_pages.statements import Given, Update
+
+__all__ = ["take_guards_away"]
+
+_COMPLETE_ANYHOW = Update(
+    lambda: (
+        Fulfilment.objects.filter(pk=Given("pk", BigAutoField())),
+        {
+            "state": FulfilmentState.DELIVERED,
+            # Whoever looks afterwards whether this attempt is the delivered one finds that it is.
+            "attempts": Given("attempt", IntegerField()),
+            "reason": Reason.NONE,
+            "delivered_at": UtcNow(),
+            "next_at": None,
+            "last_error": "",
+        },
+    )
+)
+
+
+def take_guards_away() -> None:
+    """Let every claim win and every completion count, in this process."""
+    guards = {
+        "is_claimable": _is_claimable_anyhow,
+        "claim": _claim_anyhow,
+        "COMPLETE_FULFILMENT": _COMPLETE_ANYHOW,
+    }
+    for name, guard in guards.items():
+        if not hasattr(delivery, name):
+            raise AttributeError(f"the path has no guard of the name {name} any more")
+        setattr(delivery, name, guard)
+
+
+def _is_claimable_anyhow(fulfilment: Fulfilment, *, due: bool) -> bool:  # noqa: ARG001 - the lease is one of the guards
+    return fulfilment.state in FulfilmentQuerySet.open_states
+
+
+def _claim_anyhow(fulfilment: Fulfilment) -> bool:
+    Fulfilment.objects.primary().filter(pk=fulfilment.pk).update(
+        state=FulfilmentState.DELIVERING,
+        attempts=F("attempts") + 1,
+        next_at=from_now(conf.lease),
+    )
+    fulfilment.attempts += 1
+    fulfilment.state = FulfilmentState.DELIVERING
+    return True
