@@ -21,6 +21,8 @@ GREEN = (
     "nothing_is_spoilt",
     "nothing_is_spoilt_outside",
     "given_again_under_the_same_key",
+    "long_work_loses_its_lease",
+    "a_late_attempt_is_fenced_off",
     "a_success_is_reversed",
     "the_database_is_away_in_a_sweep",
     "a_door_answers_503",
@@ -60,6 +62,7 @@ ERRORS: Mapping[str, str] = {
     "a_row_raises_in_a_sweep": "SweptRow",
     "a_door_answers_500": "Status500",
 }
+UNGUARDED = ("a_late_attempt_meets_no_guard", "rivals_meet_no_guard")
 SEVERAL = ("given_and_not_marked", "a_row_is_replaced", "a_fulfilment_is_born_delivered")
 """Stories that break more than one rule at once, or not the same ones on every database."""
 
@@ -95,7 +98,9 @@ def wrong_in(found: Found) -> dict[str, Any]:
 
 
 def test_every_story_is_judged(told: dict[str, Found]) -> None:
-    assert set(told) == {*GREEN, *LOST, *DOUBLED, *BROKEN, *ERRORS, *SEVERAL}
+    assert set(told) == {
+        *GREEN, *LOST, *DOUBLED, *BROKEN, *ERRORS, *UNGUARDED, *SEVERAL, "long_work_renews_its_lease",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", GREEN)
@@ -105,6 +110,21 @@ def test_a_good_history_is_green(told: dict[str, Found], name: str) -> None:
     assert found["delivered"] == 3
     assert found["accepted"] == 3
     assert found["repeated"] == (1 if name == "given_again_under_the_same_key" else 0)
+
+
+def test_long_work_that_renews_its_lease_is_no_fault(told: dict[str, Found]) -> None:
+    found = told["long_work_renews_its_lease"]
+    assert wrong_in(found) == {}
+    assert found["delivered"] == 4
+    # Twice long, beside the one renewal that each external delivery begins with.
+    assert found["renewals"] - told["nothing_is_spoilt_outside"]["renewals"] == 1 + 2 * 6
+
+
+@pytest.mark.parametrize("name", UNGUARDED)
+def test_the_path_without_its_guards_is_found(told: dict[str, Found], name: str) -> None:
+    wrong = wrong_in(told[name])
+    assert wrong["doubled"] == {PAID: "given 2 times"}
+    assert set(wrong) == {"doubled", "broken"}
 
 
 @pytest.mark.parametrize("name", LOST)

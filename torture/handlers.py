@@ -21,6 +21,8 @@ outside = Trace(_folder / "outside")
 
 CHANCE_OF_ERROR = 0.03
 CHANCE_OF_LONG_WORK = 0.02
+CHANCE_OF_CARE = 0.5
+"""Of external handlers at long work, so many renew their lease, as they should."""
 LONGER_THAN_THE_LEASE = 1.8
 RENEWALS = 6
 """How often a careful handler renews its lease in that time: every 0.3 s of a lease of one."""
@@ -54,9 +56,9 @@ def dawdle() -> None:
 
 
 def _dawdle_outside(fulfilment: Fulfilment, reference: str) -> None:
-    """Take some time; of the handlers at long work every other renews its lease, as it should."""
+    """Take some time, at times longer than the lease, and with care renew it meanwhile."""
     if random.random() < CHANCE_OF_LONG_WORK:
-        careful = random.random() < 0.5
+        careful = random.random() < CHANCE_OF_CARE
         for _pause in range(RENEWALS):
             time.sleep(LONGER_THAN_THE_LEASE / RENEWALS)
             if careful:

@@ -1,0 +1,91 @@
+"""The torture goes on while the database starts again, and says so when it cannot start."""
+
+import time
+from threading import Event
+from typing import Any, cast
+
+import pytest
+
+from payments_pages.sandbox import Sandbox
+from torture.chaos import Chaos, Nursery
+from torture.plan import PRICE
+
+PATIENCE = 20.0
+"""Seconds until a start gives up waiting; a run that goes on needs far less."""
+
+
+class Server:
+    """A database whose start takes until the test lets it end."""
+
+    settings: dict[str, Any] = {}
+
+    def __init__(self, ready: Event, *, broken: bool = False) -> None:
+        self.kills = 0
+        self.starting = False
+        self.ended = False
+        self._ready, self._broken = ready, broken
+
+    def kill(self) -> None:
+        assert not self.starting
+        self.kills += 1
+        self.starting = True
+
+    def start(self) -> None:
+        if self._broken:
+            raise RuntimeError("it does not start")
+        self.ended = self._ready.wait(PATIENCE)
+        self.starting = False
+
+    def stop(self) -> None:
+        pass
+
+
+class Workers:
+    """Processes that only count how often they are killed while the database is away."""
+
+    def __init__(self) -> None:
+        self.roles = {1: "door"}
+        self.server: Server | None = None
+        self.killed_without = 0
+        self.twice_without = Event()
+
+    def kill(self, pid: int) -> None:
+        if self.server is not None and self.server.starting:
+            self.killed_without += 1
+            if self.killed_without == 2:
+                self.twice_without.set()
+
+    def stop(self, pid: int) -> None:
+        pass
+
+    go = stop
+
+
+def rage(sandbox: Sandbox, server: Server, workers: Workers) -> Chaos:
+    sandbox.add_page(name="Tea box", slug="tea-box", amount=PRICE)
+    chaos = Chaos(
+        nursery=cast("Nursery", workers),
+        server=server,
+        sandbox=sandbox,
+        seed=1,
+        token="",
+        began=time.time(),
+        rate=15,
+        kill_database_every=0.6,
+    )
+    chaos.rage(6)
+    return chaos
+
+
+def test_workers_are_killed_while_the_database_starts_again(sandbox: Sandbox) -> None:
+    workers = Workers()
+    workers.server = Server(workers.twice_without)
+    rage(sandbox, workers.server, workers)
+    assert workers.server.kills >= 1
+    assert workers.server.ended, "nothing was killed before the database was there again"
+    assert not workers.server.starting
+
+
+def test_a_database_that_does_not_start_ends_the_run(sandbox: Sandbox) -> None:
+    with pytest.raises(RuntimeError, match="it does not start"):
+        rage(sandbox, Server(Event(), broken=True), Workers())
