@@ -68,6 +68,9 @@ SEVERAL = ("given_and_not_marked", "a_row_is_replaced", "a_fulfilment_is_born_de
 
 Found = dict[str, Any]
 
+# The stories are told once, in one process of pytest-xdist's.
+pytestmark = pytest.mark.xdist_group("histories")
+
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Found]:

@@ -1,7 +1,8 @@
 """Take the guards out of the package's own path: the checker must notice what gets through.
 
 What is left is the same path; only its compare-and-set statements no longer compare, and a lease
-keeps nobody away. What is read as delivered stays delivered. This is what the guards are for, and the proof that a run could see them fail.
+keeps nobody away. What is read as delivered stays delivered. A run that is green under this could
+not have seen the guards fail.
 """
 
 from collections.abc import Mapping

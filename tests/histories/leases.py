@@ -1,6 +1,7 @@
 """Keep leases and lose them, and come too late, with guards and without."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from unittest.mock import patch
 
 from payments_pages import delivery
@@ -10,6 +11,13 @@ from tests.histories.stage import OPEN, PAID, Stage, fulfilment_of, told
 from torture import handlers
 from torture.plan import Fate, Payment
 from torture.unguarded import GUARDS, take_guards_away
+
+
+@contextmanager
+def _no_guards() -> Iterator[None]:
+    with patch.multiple(delivery, **{name: getattr(delivery, name) for name in GUARDS}):
+        take_guards_away()
+        yield  # they are as they were, afterwards
 
 
 @told("external")
@@ -36,9 +44,7 @@ def a_late_attempt_is_fenced_off(stage: Stage) -> None:
 
 @told()
 def a_late_attempt_meets_no_guard(stage: Stage) -> None:
-    kept = {name: getattr(delivery, name) for name in GUARDS}
-    with patch.multiple(delivery, **kept):  # as they were, afterwards
-        take_guards_away()
+    with _no_guards():
         deliver(fulfilment_of(PAID).get(), door=Door.SWEEP)
 
 
@@ -47,6 +53,5 @@ def rivals_meet_no_guard(stage: Stage) -> None:
     """A lease that holds, and a claim on what was delivered a moment ago, stop nobody."""
     row = fulfilment_of(PAID).get()
     row.state = FulfilmentState.DELIVERING  # as a rival has read it a moment before
-    with patch.multiple(delivery, **{name: getattr(delivery, name) for name in GUARDS}):
-        take_guards_away()
+    with _no_guards():
         deliver_here(row, due=False, door=Door.SWEEP)
