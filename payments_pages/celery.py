@@ -14,9 +14,10 @@ from payments_pages.exceptions import ConfigurationError
 
 __all__ = ["LIMIT", "beat_entry", "nudge", "sweep", "take_reference"]
 
-LIMIT = 0.4
+LIMIT = 0.25
 """Seconds that one step of talking to the broker may take: to connect, to write, to read. A broker
-that died with our connection open costs two steps, so a door is held up for less than one second."""
+that froze with our connection open costs three, for Celery connects anew twice before it gives up:
+a door is held up for less than one second."""
 
 _SHORT: dict[str, float] = {
     # Of the connection: Celery's own default is to try for ever, with the payer waiting.

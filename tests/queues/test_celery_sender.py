@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
 import pytest
@@ -13,7 +14,9 @@ from payments_pages.choices import Outcome
 from payments_pages.exceptions import ConfigurationError
 from payments_pages.models import Fulfilment
 from payments_pages.sweeping import sweep_due
+from tests.brokers import BROKERS
 from tests.conftest import in_thread
+from tests.queues.proxies import FreezingProxy
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.queue("celery")]
 
@@ -94,6 +97,31 @@ def test_a_dead_broker_holds_a_door_up_for_less_than_a_second(
         assert time.monotonic() - started < BOUND
     assert set(Fulfilment.objects.values_list("state", flat=True)) == {"pending"}
     assert sweep_due().outcomes == {Outcome.DELIVERED: 2}
+
+
+@pytest.mark.parametrize(
+    "broker", [pytest.param(name, marks=pytest.mark.queue(name)) for name in ("redis", "rabbitmq")]
+)
+def test_a_broker_that_freezes_with_our_connection_open_holds_a_door_up_no_longer(
+    pay_many: Callable[..., list[str]], broker: str
+) -> None:
+    address = urlsplit(BROKERS[broker])
+    with FreezingProxy(int(address.port or 0)) as proxy:
+        through = address.netloc.replace(f":{address.port}", f":{proxy.port}")
+        with use(urlunsplit(address._replace(netloc=through))) as app:
+            (reference,) = pay_many(1, engine="celery")
+            assert take(app).payload[0] == [reference], "the control: it went through"
+            proxy.freeze()
+            waits = []
+            for _payer in range(3):
+                started = time.monotonic()
+                pay_many(1, engine="celery")
+                waits.append(time.monotonic() - started)
+            assert proxy.swallowed > 0, "the control: the open connection was used"
+            proxy.end()
+    assert max(waits) < BOUND, waits
+    assert set(Fulfilment.objects.values_list("state", flat=True)) == {"pending"}
+    assert sweep_due().outcomes == {Outcome.DELIVERED: 4}
 
 
 def test_a_message_holds_the_reference_and_nothing_else() -> None:
