@@ -46,6 +46,19 @@ class Queue:
                     client.delete(key)
         return int(lost or 0)
 
+    def waiting(self) -> int:
+        """Count the messages that no worker has in hand."""
+        with self.app.connection_for_read() as connection:
+            bound = self.app.amqp.queues[self.name](connection.default_channel)
+            return int(bound.queue_declare().message_count)
+
+    def unacknowledged(self) -> int:
+        """Count, at Redis, the messages that some worker has in hand, or had when it died."""
+        from redis import Redis
+
+        with Redis.from_url(BROKERS["redis"]) as client:
+            return int(client.hlen(f"{self.name}unacked"))
+
     def delete(self) -> None:
         with self.app.connection_for_write() as connection:
             connection.default_channel.queue_delete(self.name)
@@ -155,3 +168,37 @@ def test_killed_workers_and_an_emptied_broker_cost_nothing_but_time(
     assert sweep_to_the_end() > 0
     assert goods_once(references)
     assert delivered() == 22
+
+
+@on_each_broker
+def test_what_a_killed_worker_had_in_hand_comes_back_before_its_lease_ends(
+    queue: Queue, crew: Any, pay_many: Callable[..., list[str]], configure: Any
+) -> None:
+    """RabbitMQ gives it back at once, Redis after the visibility timeout; both too early.
+
+    The next worker finds the dead one's lease, so the message is spent and the sweep delivers.
+    """
+    never_ends = {"HANDLER": "tests.queues.handlers.never_end", "HANDLER_ATOMIC": False}
+    references = pay_many(4, engine="celery", LEASE=600, **never_ends)
+    assert queue.waiting() == 4
+    team = crew()
+    team.start()
+    begun = Fulfilment.objects.filter(state=State.DELIVERING, attempts=1)
+    assert wait_until(lambda: begun.count() == 2, seconds=150), team.log()
+    assert queue.waiting() == 2, "a worker takes what it works on, and no more"
+    assert team.kill() == 1
+    if queue.broker == "rabbitmq":
+        assert wait_until(lambda: queue.waiting() == 4, seconds=30)
+    else:
+        assert (queue.waiting(), queue.unacknowledged()) == (2, 2)
+    configure(HANDLER="tests.goods.handlers.deliver", HANDLER_ATOMIC=True)
+    others = crew()
+    others.start()
+    assert wait_until(lambda: delivered() == 2 and queue.waiting() == 0, seconds=150), others.log()
+    if queue.broker == "redis":
+        assert wait_until(lambda: queue.unacknowledged() == 0, seconds=150), others.log()
+    others.kill()
+    assert queue.waiting() == 0, "what came back was acknowledged: nothing is in hand any more"
+    assert begun.count() == 2, "and left alone, for the lease of the dead one holds"
+    assert sweep_to_the_end() == 2
+    assert goods_once(references)
