@@ -1,17 +1,25 @@
 """The README is run, not read: its install steps, in a clean environment, from the built wheel."""
 
+import json
 import os
 import re
 import subprocess
 import sys
 import textwrap
 import venv
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import responses
+from django.core.management import call_command
 
+from payments_pages.choices import Door, Outcome
+from payments_pages.confirmation import confirm_payment
+from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
+from tests.conftest import let_time_pass
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
@@ -166,6 +174,106 @@ def test_the_snippets_of_the_doors_run(settings: Any) -> None:
     assert len(names["urlpatterns"]) == 1
 
 
+@pytest.fixture
+def ship(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, configure: Any) -> Iterator[Any]:
+    """The warehouse of the handler for the outside world, and that handler as the site's own."""
+    append(tmp_path / "readme_shop" / "handlers.py", snippet("external"))
+    monkeypatch.syspath_prepend(tmp_path)
+    configure(HANDLER="readme_shop.handlers.ship", HANDLER_ATOMIC=False)
+    with responses.RequestsMock() as warehouse:
+        warehouse.add_passthru("http://127.0.0.1")
+        yield warehouse
+    del sys.modules["readme_shop.handlers"], sys.modules["readme_shop"]
+
+
+def keys_sent(warehouse: Any) -> list[str]:
+    calls = [call.request for call in warehouse.calls if "warehouse.example" in call.request.url]
+    return [request.headers["Idempotency-Key"] for request in calls]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_handler_for_the_outside_world_says_the_same_keys_when_it_is_tried_again(
+    ship: Any, tea_box: PaymentPage, sandbox: Sandbox
+) -> None:
+    ship.post("https://warehouse.example/reserve")
+    ship.post("https://warehouse.example/send", status=503)
+    ship.post("https://warehouse.example/send")
+    reference = sandbox.pay("tea-box", email="payer@example.test")
+    outcomes = [come_for(reference, tea_box) for _time in range(2)]
+    assert outcomes == [Outcome.DELIVERY_FAILED, Outcome.DELIVERED]
+    key = Fulfilment.objects.get().idempotency_key
+    assert keys_sent(ship) == [f"{key}-reserve", f"{key}-send"] * 2
+    bodies = {call.request.body for call in ship.calls if "warehouse" in call.request.url}
+    assert bodies == {json.dumps({"reference": reference, "to": "payer@example.test"}).encode()}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_handler_for_the_outside_world_stops_when_its_lease_has_ended(
+    ship: Any, tea_box: PaymentPage, sandbox: Sandbox
+) -> None:
+    def take_too_long(_request: Any) -> tuple[int, dict[str, str], str]:
+        let_time_pass(3600)
+        return 200, {}, ""
+
+    ship.add_callback("POST", "https://warehouse.example/reserve", take_too_long)
+    assert come_for(sandbox.pay("tea-box"), tea_box) is Outcome.DELIVERY_FAILED
+    assert keys_sent(ship) == [f"{Fulfilment.objects.get().idempotency_key}-reserve"]
+
+
+def come_for(reference: str, page: PaymentPage) -> Outcome:
+    return confirm_payment(reference, door=Door.CALLBACK, page_token=page.token).outcome
+
+
+@pytest.mark.queue("tasks")
+@pytest.mark.django_db(transaction=True)
+def test_the_snippet_for_django_s_tasks_leaves_deliveries_to_the_worker_it_names(
+    tea_box: PaymentPage, sandbox: Sandbox, settings: Any
+) -> None:
+    names: dict[str, Any] = {
+        "PAYMENTS_PAGES": dict(settings.PAYMENTS_PAGES),
+        "INSTALLED_APPS": [],
+    }
+    exec(compile(snippet("tasks"), "README.md tasks", "exec"), names)
+    assert set(names["INSTALLED_APPS"]) <= set(settings.INSTALLED_APPS)
+    settings.TASKS, settings.PAYMENTS_PAGES = names["TASKS"], names["PAYMENTS_PAGES"]
+    assert come_for(sandbox.pay("tea-box"), tea_box) is Outcome.DELIVERING
+    (worker,) = set(re.findall(r"`manage\.py\s(\w*worker)`", README))
+    call_command(worker, batch=True, interval=0, startup_delay=False, verbosity=0)
+    assert Fulfilment.objects.get().state == "delivered"
+
+
+CELERY_SITE = """
+import threading
+import django
+django.setup()
+from payments_pages import celery
+thread = threading.Thread(target=celery.nudge, args=["PPG-1"])
+thread.start()
+thread.join()
+from shop.celery import app
+with app.connection_for_read() as connection:
+    message = connection.SimpleQueue(app.conf.task_default_queue).get(timeout=1)
+app.loader.import_default_modules()
+(entry,) = app.conf.beat_schedule.values()
+assert {message.headers["task"], entry["task"]} <= set(app.tasks), entry
+assert (message.payload[0], entry["schedule"]) == (["PPG-1"], 60)
+"""
+
+
+@pytest.mark.queue("celery")
+def test_the_snippet_for_celery_makes_an_app_that_doors_workers_and_beat_know(
+    tmp_path: Path,
+) -> None:
+    """Imported as the README says, by the package of the settings."""
+    append(tmp_path / "shop" / "celery.py", snippet("celery.py"))
+    (line,) = re.findall(r"`(from shop\.celery import app)`", README)
+    append(tmp_path / "shop" / "__init__.py", line)
+    append(tmp_path / "shop" / "settings.py", "from tests.settings import *")
+    append(tmp_path / "door.py", CELERY_SITE)
+    environment = {"DJANGO_SETTINGS_MODULE": "shop.settings", "CELERY_BROKER_URL": "memory://"}
+    run(sys.executable, "door.py", cwd=tmp_path, **environment, PYTHONPATH=str(ROOT))
+
+
 def test_the_blocks_in_the_readme_are_those_of_the_template() -> None:
     base = (ROOT / "payments_pages/templates/payments_pages/base.html").read_text()
     blocks = re.findall(r"{% block (\w+) %}", base)
@@ -207,4 +315,4 @@ def test_each_make_command_is_a_target() -> None:
 
 def test_every_python_block_is_run_by_a_test() -> None:
     blocks = README.count("```python")
-    assert blocks == len(re.findall(r"<!-- snippet: \S+ -->\n```python", README)) == 8
+    assert blocks == len(re.findall(r"<!-- snippet: \S+ -->\n```python", README)) == 11
