@@ -246,11 +246,17 @@ CELERY_SITE = """
 import threading
 import django
 django.setup()
-from payments_pages import celery
-thread = threading.Thread(target=celery.nudge, args=["PPG-1"])
+from celery import current_app
+from payments_pages.celery import nudge
+apps = []
+def door():
+    apps.append(current_app._get_current_object())
+    nudge("PPG-1")
+thread = threading.Thread(target=door)
 thread.start()
 thread.join()
 from shop.celery import app
+assert apps == [app], apps
 with app.connection_for_read() as connection:
     message = connection.SimpleQueue(app.conf.task_default_queue).get(timeout=1)
 app.loader.import_default_modules()
