@@ -245,6 +245,7 @@ def test_the_snippet_for_django_s_tasks_leaves_deliveries_to_the_worker_it_names
 CELERY_SITE = """
 import threading
 import django
+import shop
 django.setup()
 from celery import current_app
 from payments_pages.celery import nudge
@@ -276,8 +277,8 @@ def test_the_snippet_for_celery_makes_an_app_that_doors_workers_and_beat_know(
     append(tmp_path / "shop" / "__init__.py", line)
     append(tmp_path / "shop" / "settings.py", "from tests.settings import *")
     append(tmp_path / "door.py", CELERY_SITE)
-    environment = {"DJANGO_SETTINGS_MODULE": "shop.settings", "CELERY_BROKER_URL": "memory://"}
-    run(sys.executable, "door.py", cwd=tmp_path, **environment, PYTHONPATH=str(ROOT))
+    environment = {"CELERY_BROKER_URL": "memory://", "PYTHONPATH": str(ROOT)}
+    run(sys.executable, "door.py", cwd=tmp_path, **environment)
 
 
 def test_the_blocks_in_the_readme_are_those_of_the_template() -> None:
