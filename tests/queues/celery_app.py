@@ -4,6 +4,8 @@ import os
 
 from celery import Celery
 
+from payments_pages.celery import beat_entry
+
 __all__ = ["app", "build"]
 
 
@@ -26,3 +28,5 @@ app = build(os.environ.get("TESTS_BROKER", "memory://"), os.environ.get("TESTS_Q
 if "TESTS_BROKER" in os.environ:
     app.set_current()
     app.set_default()
+if "TESTS_BEAT" in os.environ:
+    app.conf.beat_schedule = beat_entry(float(os.environ["TESTS_BEAT"]))

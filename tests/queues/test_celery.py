@@ -1,6 +1,7 @@
 """Celery on real brokers: killed workers and an emptied broker lose nothing, double nothing."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -86,11 +87,11 @@ def crew(queue: Queue, child_environment: Callable[[], dict[str, str]]) -> Itera
     """Start workers on the queue, with the settings as they are when it is called."""
     crews: list[Crew] = []
 
-    def build() -> Crew:
+    def build(*options: str, **variables: str) -> Crew:
         environment = {
             **child_environment(), "TESTS_BROKER": BROKERS[queue.broker], "TESTS_QUEUE": queue.name,
         }  # fmt: skip
-        crews.append(Crew(WORKER, environment))
+        crews.append(Crew([*WORKER, *options], environment | variables))
         return crews[-1]
 
     yield build
@@ -201,4 +202,16 @@ def test_what_a_killed_worker_had_in_hand_comes_back_before_its_lease_ends(
     assert queue.waiting() == 0, "what came back was acknowledged: nothing is in hand any more"
     assert begun.count() == 2, "and left alone, for the lease of the dead one holds"
     assert sweep_to_the_end() == 2
+    assert goods_once(references)
+
+
+@on_each_broker
+def test_beat_itself_delivers_what_nobody_told_a_worker_of(
+    queue: Queue, crew: Any, pay_many: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    references = pay_many(3, engine="celery")
+    assert queue.empty() == 3
+    team = crew("--beat", "--schedule", str(tmp_path / "beat"), TESTS_BEAT="1")
+    team.start()
+    assert wait_until(lambda: delivered() == 3, seconds=150), team.log()
     assert goods_once(references)
