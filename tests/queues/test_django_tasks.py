@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import django
 import pytest
 from django.core.management import call_command
 from django.utils.module_loading import import_string
@@ -76,6 +77,12 @@ def test_killed_workers_leave_tasks_behind_and_the_sweep_delivers_them_once(
     assert sweep_due().outcomes == {Outcome.DELIVERED: len(references)}
     assert goods_once(references)
     assert set(Fulfilment.objects.values_list("attempts", flat=True)) == {2}
+
+
+def test_django_s_own_tasks_are_used_where_it_has_them_and_the_backport_where_not() -> None:
+    home = "django.tasks" if django.VERSION >= (6, 0) else "django_tasks"
+    for used in (tasks.as_task, type(tasks.take_reference)):
+        assert used.__module__.split(".")[: home.count(".") + 1] == home.split("."), used
 
 
 def test_other_queues_can_load_the_module_where_django_has_no_tasks() -> None:
