@@ -12,7 +12,9 @@ from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
 from tests.conftest import let_time_pass
 from tests.goods.models import Good
+from tests.queues.workers import wait_until
 from tests.races.conftest import Team, Worker
+from tests.races.handlers import LEASE
 
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 
@@ -61,3 +63,44 @@ def test_rivals_with_a_slow_external_handler_call_it_once(
         Outcome.DELIVERED, Outcome.ALREADY_DELIVERED, Outcome.DELIVERING, Outcome.PENDING,
     }  # fmt: skip
     assert Good.objects.count() == 1
+
+
+def work_while_others_ask(
+    workers: list[Worker], page: PaymentPage, reference: str, handler: str
+) -> tuple[str, list[str]]:
+    """Deliver in one process; in another, sweep and come back all the while. What each was told."""
+    keys = {"HANDLER": f"tests.races.handlers.{handler}", "HANDLER_ATOMIC": False, "LEASE": LEASE}
+    job = {"reference": reference, "token": str(page.token), "settings": keys}
+    workers[0].begin(job)
+    begun = Fulfilment.objects.filter(state=FulfilmentState.DELIVERING)
+    assert wait_until(begun.exists, seconds=60)
+    workers[1].begin({**job, "way": "importune"})
+    (worked,), (asked,) = (worker.finish()["rows"] for worker in workers[:2])
+    assert "error" not in {*worked, *asked}, (worked, asked)
+    return worked["outcome"], asked["outcome"]
+
+
+def test_work_that_outlasts_its_lease_and_renews_it_calls_once(
+    team: Team, tea_box: PaymentPage, sandbox: Sandbox
+) -> None:
+    worked, asked = work_while_others_ask(
+        team.workers, tea_box, sandbox.pay("tea-box"), "work_long_and_renew"
+    )
+    assert worked == Outcome.DELIVERED
+    assert asked.count(Outcome.DELIVERING) > 5, "the control: others did ask meanwhile"
+    assert set(asked) == {Outcome.DELIVERING, Outcome.ALREADY_DELIVERED}
+    assert Good.objects.get().attempt == 1
+
+
+def test_work_that_outlasts_its_lease_unrenewed_is_done_again_with_the_same_key(
+    team: Team, tea_box: PaymentPage, sandbox: Sandbox
+) -> None:
+    """The control of the one above, and the whole of the promise: at least once, by one key."""
+    worked, asked = work_while_others_ask(
+        team.workers, tea_box, sandbox.pay("tea-box"), "work_long"
+    )
+    assert worked != Outcome.DELIVERED, "the first came back when the lease was no longer its own"
+    assert asked.count(Outcome.DELIVERED) == 1
+    assert list(Good.objects.order_by("pk").values_list("attempt", flat=True)) == [1, 2]
+    assert Good.objects.values("key").distinct().count() == 1
+    assert Fulfilment.objects.get().state == FulfilmentState.DELIVERED

@@ -1,0 +1,30 @@
+"""Handlers that call the outside world and work for longer than a lease."""
+
+import time
+
+from payments_pages.fulfilment import renew_lease
+from payments_pages.models import Fulfilment
+from tests.goods.handlers import give
+
+__all__ = ["LEASE", "work_long", "work_long_and_renew"]
+
+LEASE = 2
+"""Seconds; what is renewed every 0.4 of them has time to spare on a busy machine."""
+WORK = 5
+PIECE = 0.4
+
+
+def work_long(fulfilment: Fulfilment) -> None:
+    """Make the call, then work on without a word to anybody."""
+    give(fulfilment)
+    time.sleep(WORK)
+
+
+def work_long_and_renew(fulfilment: Fulfilment) -> None:
+    """Make the call, then work on and keep the lease."""
+    give(fulfilment)
+    end = time.monotonic() + WORK
+    while time.monotonic() < end:
+        time.sleep(PIECE)
+        if not renew_lease(fulfilment):
+            raise TimeoutError("the lease is lost")
