@@ -11,12 +11,13 @@ from subprocess import DEVNULL
 from types import TracebackType
 from typing import Self
 
+import pytest
 from kombu import Connection
 from kombu.exceptions import OperationalError
 
 from tests.queues.workers import wait_until
 
-__all__ = ["OwnBroker", "find_program"]
+__all__ = ["OwnBroker", "own_broker"]
 
 _PROGRAMS = {
     # Debian's wrapper on the PATH changes the user, and with it the folders.
@@ -29,6 +30,13 @@ def find_program(broker: str) -> str | None:
     """Find the server of a kind of broker; None where it is not installed."""
     found = (shutil.which(program) for program in _PROGRAMS[broker])
     return next((path for path in found if path), None)
+
+
+def own_broker(broker: str, folder: Path) -> "OwnBroker":
+    """Make a broker; leave the test out where its server is not installed, unless it must run."""
+    if find_program(broker) is None and os.environ.get("REQUIRE_BROKERS") != "1":
+        pytest.skip(f"no server of {broker} is installed here, there is only one that answers")
+    return OwnBroker(broker, folder)
 
 
 def free_port() -> int:
