@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
+import hypothesis
 import pytest
 from django.conf import settings as django_settings
 from django.core.cache import cache
@@ -29,6 +30,10 @@ from payments_pages.sandbox import Sandbox
 from tests.brokers import why_left_out
 from tests.chromium import find_chromium
 from tests.secrets.watching import LeakDetector
+
+# A busy machine is no failure: time is for the benchmarks.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 KEY = "sk_test_suite"
 LEFT_OUT = pytest.StashKey[bool]()
