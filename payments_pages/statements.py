@@ -13,6 +13,7 @@ Use it where the path is hot, and the ORM everywhere else.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from threading import Lock
 from types import NoneType
 from typing import Any, Generic, TypeVar, cast
 
@@ -112,14 +113,16 @@ class Select(_Statement, Generic[Row]):
 
     def _first(self, using: str, values: dict[str, object]) -> Row | None:
         connection = connections[using]
-        sql, compiler, objects = self._compiled(connection)
+        sql, compiler, objects, lock = self._compiled(connection)
         with connection.cursor() as cursor:
             cursor.execute(sql.text, sql.params(values, connection))
             row = cursor.fetchone()
         if row is None:
             return None
-        compiler.execute_sql = lambda *_arguments, **_named: [[row]]
-        return cast("Row", next(iter(objects)))
+        # Threads share a connection in a LiveServerTestCase on SQLite in memory.
+        with lock:
+            compiler.execute_sql = lambda *_arguments, **_named: [[row]]
+            return cast("Row", next(iter(objects)))
 
     def _compile(self, connection: BaseDatabaseWrapper, _kind: object) -> Any:
         queryset = self._build().using(connection.alias)[:1]
@@ -128,7 +131,7 @@ class Select(_Statement, Generic[Row]):
         converters = compiler.get_converters([one[0] for one in compiler.select])
         compiler.get_converters = lambda _expressions: converters
         queryset.query.get_compiler = lambda *_arguments, **_named: compiler  # type: ignore[method-assign]
-        return sql, compiler, ModelIterable(queryset)
+        return sql, compiler, ModelIterable(queryset), Lock()
 
 
 class Update(_Statement):

@@ -1,11 +1,13 @@
 """Statements compiled once per connection do what the ORM does for the same queryset."""
 
 import datetime as dt
+import threading
+import time
 import uuid
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection, models, transaction
+from django.db import IntegrityError, connection, connections, models, transaction
 from django.db.models.signals import post_save, pre_save
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -231,3 +233,51 @@ def test_of_what_is_settled_the_rest_is_read_at_once() -> None:
 def test_nothing_is_none() -> None:
     assert VERIFICATION_BY_KEY.first("default", key="nobody") is None
     assert find_settled("nobody") is None
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="only there do threads share connections")
+def test_threads_that_share_a_connection_each_get_their_own_row(
+    transactional_db: None,
+) -> None:
+    """As in a LiveServerTestCase on SQLite in memory."""
+    keys = [reference_key(f"shared-{number}") for number in range(4)]
+    for number, key in enumerate(keys):
+        Verification.objects.create(
+            reference=f"shared-{number}", reference_key=key, mode="test", first_door=Door.CALLBACK
+        )
+    shared = connections[connection.alias]
+    asked = Select(
+        lambda: Verification.objects.filter(reference_key=Given("key", models.CharField()))
+    )
+    widen(asked._compiled(shared)[2])
+    wrong: list[str] = []
+
+    def read(key: str) -> None:
+        connections[connection.alias] = shared
+        for _time in range(20):
+            row = asked.first(shared.alias, key=key)
+            if row is None or row.reference_key != key:
+                wrong.append(key)
+
+    shared.inc_thread_sharing()
+    try:
+        threads = [threading.Thread(target=read, args=(key,)) for key in keys]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        shared.dec_thread_sharing()
+    assert not wrong
+
+
+def widen(objects: Any) -> None:
+    """Let a thread rest where another could come in between, before it makes its object."""
+    query = objects.queryset.query
+    found = query.get_compiler()
+
+    def rest(*_arguments: object, **_named: object) -> Any:
+        time.sleep(0.001)
+        return found
+
+    query.get_compiler = rest
