@@ -16,7 +16,6 @@ from payments_pages.databases import is_transient, refuse_open_transaction, trie
 from payments_pages.delivery import deliver, deliver_here
 from payments_pages.exceptions import (
     AuthenticationFailed,
-    InvalidReference,
     NotFound,
     ServiceError,
     UnusableKey,
@@ -25,14 +24,14 @@ from payments_pages.mirror import find_settled, find_transaction
 from payments_pages.models import Fulfilment, Transaction, Verification, primary_alias
 from payments_pages.nudging import hand_on
 from payments_pages.outcomes import Confirmation, describe, outcome_without_fulfilment
+from payments_pages.reconsidering import reconsider
 from payments_pages.references import check_reference, reference_key
 
 __all__ = ["Confirmation", "confirm_payment", "confirm_payment_on_commit", "describe"]
 
 logger = logging.getLogger("payments_pages.confirmation")
 
-COME_BACK = 5
-"""Seconds after which asking again may tell more, when the service did not say."""
+COME_BACK = 5  # seconds after which asking again may tell more, when the service did not say
 
 FINAL = frozenset({FulfilmentState.DELIVERED, FulfilmentState.REJECTED})
 SOON = frozenset({Outcome.DELIVERING, Outcome.DELIVERY_FAILED})
@@ -56,9 +55,8 @@ def confirm_payment(
     settled reference too. `vouched` says that staff, the merchant's code or a signed message
     named the reference; `address` is where an ask comes from that anybody could make, and is
     what references nobody vouched for are budgeted by; blank is the merchant's own code.
-    `deliver_now` makes the delivery here even where `DELIVERY` is "queued":
-    who comes from the queue, or stands in for it (worker, sweep, staff, commands), says so, and
-    no rule in the path needs to know the doors. `door` and `actor` are for the timeline.
+    `deliver_now` delivers here even where `DELIVERY` is "queued": who comes from the queue, or
+    stands in for it (worker, sweep, staff, commands), says so. `door` and `actor` are for the timeline.
 
     Raise `InvalidReference` for what cannot be a reference, `OpenTransactionError` inside an
     open transaction, `ConfigurationError` when a required setting is missing. Nothing else: an
@@ -136,15 +134,14 @@ def _confirm(run: _Run) -> Confirmation:
     row = verification.find(run.key)
     if row is None:
         return _first(run)
-    _compare(row, run.reference)
+    verification.refuse_another(row, run.reference)
     if row.state == VerificationState.SETTLED and not run.refresh:
         final = find_settled(run.key)
         # Nothing that a payer claims can change it any more: one small query more, and no write.
         if final is not None and _state(final) in FINAL:
             return describe(final)
     transaction = find_transaction(run.key)
-    if run.page_token is not None:
-        verification.claim_page(row, run.page_token)
+    verification.claim_page(row, run.page_token)
     if not _settled(run, row, transaction):
         vouched = run.vouched or row.vouched or transaction is not None
         admission = admit(run.key, address=run.address, vouched=vouched)
@@ -174,15 +171,22 @@ def _first(run: _Run) -> Confirmation:
     )
     if held is not None:
         return _ask(run, row, held, None, admission)
-    if run.page_token is not None:
-        verification.claim_page(row, run.page_token)
+    verification.claim_page(row, run.page_token)
     return _after_rivals(run, row, None)
 
 
 def _after_rivals(run: _Run, row: Verification, transaction: Transaction | None) -> Confirmation:
     """Answer from the database, once nobody is asking any more."""
     if row.state != VerificationState.SETTLED:
-        row, transaction = verification.await_rival(run.key) or row, None
+        if run.vouched:
+            verification.vouch(row)
+        found = verification.await_rival(run.key)
+        if found is None:
+            return _first(run)  # forgotten meanwhile, as one that the service does not know
+        row, transaction = found, None
+    if run.refresh and run.vouched:
+        # Whoever asked did so before what is new was said.
+        verification.ask_again(row)
     if transaction is None:
         # A rival may have been through the whole path since we looked.
         transaction = find_transaction(run.key)
@@ -231,6 +235,8 @@ def _ask(
         recorded = tried_again(record, using=primary_alias(Fulfilment))
     except IntegrityError:  # its verification was deleted by hand, the transaction was not
         recorded = record(1)
+    if recorded is None and verification.find(run.key) is None:
+        return _first(run)  # its row was deleted by hand, and the answer with it
     if recorded is None or not recorded.claimed or recorded.fulfilment is None:
         return _answer(run, row, find_transaction(run.key))
     return _delivered(run, recorded.fulfilment, deliver(recorded.fulfilment, door=run.door))
@@ -269,7 +275,7 @@ def _unanswered(
 def _answer(run: _Run, row: Verification, transaction: Transaction | None) -> Confirmation:
     """Answer from the database, after seeing to what is open and nobody holds."""
     if transaction is not None:
-        recording.reconsider(transaction, page_claim=row.page_claim, door=run.door)
+        reconsider(transaction, page_claim=row.page_claim, door=run.door)
     fulfilment: Fulfilment | None = getattr(transaction, "fulfilment", None)
     if transaction is None or fulfilment is None:
         outcome = outcome_without_fulfilment(row, transaction)
@@ -292,9 +298,3 @@ def _delivered(run: _Run, fulfilment: Fulfilment, outcome: Outcome) -> Confirmat
         fulfilment=fulfilment,
         retry_after=COME_BACK if outcome in SOON else None,
     )
-
-
-def _compare(row: Verification, reference: str) -> None:
-    """Make sure that the row is this reference's, byte for byte, and not a collation's idea of it."""
-    if row.reference != reference:
-        raise InvalidReference("Another reference is stored under this key.")

@@ -17,6 +17,7 @@ from payments_pages.policy import POLICY_REASONS, Decision
 from payments_pages.prepared import INSERT_ACCEPTED_FULFILMENT
 
 __all__ = [
+    "UNFINISHED",
     "await_delivery",
     "claim",
     "claimed",
@@ -41,7 +42,7 @@ _OUTCOMES = {
 }
 
 
-_UNFINISHED = frozenset(
+UNFINISHED = frozenset(
     {FulfilmentState.PENDING, FulfilmentState.FAILED, FulfilmentState.DELIVERING}
 )
 
@@ -122,7 +123,7 @@ def _may_revise(fulfilment: Fulfilment, decision: Decision) -> bool:
         return False
     if fulfilment.state == FulfilmentState.HELD:
         return fulfilment.reason in POLICY_REASONS
-    return fulfilment.state in _UNFINISHED and decision.verdict is not Verdict.ACCEPT
+    return fulfilment.state in UNFINISHED and decision.verdict is not Verdict.ACCEPT
 
 
 def claim(fulfilment: Fulfilment) -> bool:

@@ -13,14 +13,12 @@ from django.db import transaction as db_transaction
 from payments_pages.attribution import Attribution, Evidence, attribute, expectation_of
 from payments_pages.choices import Attributed, Door, EventKind, FulfilmentState, Reason, Verdict
 from payments_pages.conf import conf
-from payments_pages.databases import tried_again
 from payments_pages.fulfilment import open_fulfilment, revise
-from payments_pages.mirror import attach, merge_answer, write
+from payments_pages.mirror import merge_answer, write
 from payments_pages.models import (
     Event,
     ExpectedPayment,
     Fulfilment,
-    PaymentPage,
     Transaction,
     primary_alias,
 )
@@ -28,9 +26,18 @@ from payments_pages.policy import Decision, Facts, decide
 from payments_pages.prepared import INSERT_EVENT
 from payments_pages.resources import TransactionResource, read_metadata
 from payments_pages.signals import fulfilment_held, transaction_changed, transaction_confirmed
-from payments_pages.verification import Claim, claimed_page, fence_off, settle
+from payments_pages.verification import Claim, claimed_page, settle
 
-__all__ = ["Recorded", "assign", "reconsider", "record"]
+__all__ = [
+    "Recorded",
+    "announce",
+    "append",
+    "attribution_of",
+    "decide_about",
+    "evidence_of",
+    "note_decision",
+    "record",
+]
 
 logger = logging.getLogger("payments_pages.recording")
 
@@ -66,14 +73,16 @@ def record(
     with db_transaction.atomic(using=primary_alias(Fulfilment), durable=True):
         if not settle(held, success=settled):
             return None
-        attribution = _attribution(existing, _evidence(resource, key, page_claim))
-        if attribution.by is Attributed.NONE and page_claim is None:
+        attribution = attribution_of(existing, evidence_of(resource, key, page_claim))
+        if attribution.by is Attributed.NONE:
             # The payer may have come back by a page's callback while we asked.
-            attribution = attribute(_evidence(resource, key, claimed_page(held)), conf.attribution)
+            attribution = attribute(
+                evidence_of(resource, key, claimed_page(held)), conf.attribution
+            )
         transaction = merge_answer(existing, resource, key=key, attribution=attribution)
         # Decided before it is saved: an accepted payment takes its expected payment's row by
         # UPDATE, and on MariaDB an INSERT that refers to the row first would let rivals deadlock.
-        decision = _decide(transaction, attribution)
+        decision = decide_about(transaction, attribution)
         write(transaction)
         fulfilment: Fulfilment | None = getattr(existing, "fulfilment", None)
         opened = fulfilment is None
@@ -82,7 +91,7 @@ def record(
             changed = fulfilment is not None
         else:
             changed = revise(fulfilment, decision)
-        _note(
+        note_decision(
             transaction,
             before,
             decision if changed else None,
@@ -104,84 +113,15 @@ def record(
             "door": str(door),
         },
     )
-    _announce(transaction, before, fulfilment if changed else None)
+    announce(transaction, before, fulfilment if changed else None)
     claimed = claim and opened and changed and decision.verdict is Verdict.ACCEPT
     return Recorded(transaction, fulfilment, claimed)
 
 
-def reconsider(transaction: Transaction, *, page_claim: UUID | None, door: Door) -> bool:
-    """Decide again about a hold for want of attribution, now that there is a claim to a page.
-
-    A webhook may come before the payer does: then nothing says what was paid for until the
-    callback's claim arrives (our decision). True when the hold changed.
-    """
-    fulfilment: Fulfilment | None = getattr(transaction, "fulfilment", None)
-    if fulfilment is None or fulfilment.state != FulfilmentState.HELD:
-        return False
-    if fulfilment.reason != Reason.UNATTRIBUTED:
-        return False
-    evidence = _evidence(transaction, transaction.reference_key, page_claim)
-    attribution = attribute(evidence, conf.attribution)
-    if attribution.by is Attributed.NONE:
-        return False
-
-    @db_transaction.atomic(using=primary_alias(Fulfilment), durable=True)
-    def once(_number: int) -> bool:
-        fulfilment.state, fulfilment.reason = FulfilmentState.HELD, Reason.UNATTRIBUTED
-        decision = _decide(transaction, attribution)
-        if not revise(fulfilment, decision):
-            return False
-        attach(transaction, attribution)
-        _note(transaction, transaction.status, decision, door=door)
-        return True
-
-    changed = tried_again(once, using=primary_alias(Fulfilment))
-    if changed:
-        _announce(transaction, transaction.status, fulfilment)
-    return changed
-
-
-def assign(
-    seen: Fulfilment, page: PaymentPage, *, door: Door, actor: str, note: str
-) -> Fulfilment | None:
-    """Write down which page staff say a held payment pays for, and decide again by the policy.
-
-    None when the fulfilment is no longer as it was `seen`: state, reason and attempt. Their word
-    says what is paid for, never that the amount is enough (our decision): a payment that does not
-    fit the page stays held, with the reason that is true then. An expected payment that the
-    payer's side had named is let go.
-    """
-    attribution = Attribution(by=Attributed.STAFF, page=page)
-    with db_transaction.atomic(using=primary_alias(Fulfilment), durable=True):
-        fence_off(seen.reference_key)
-        transaction = (
-            Transaction.objects.primary().select_related("fulfilment").get(pk=seen.transaction_id)
-        )
-        fulfilment: Fulfilment = transaction.fulfilment
-        decision = _decide(transaction, attribution)
-        if _moved(fulfilment, seen) or not revise(fulfilment, decision):
-            # Nothing was said: whoever asks keeps the fence, an expected payment is not taken.
-            db_transaction.set_rollback(True, using=primary_alias(Fulfilment))
-            return None
-        attach(transaction, attribution)
-        detail = ": ".join(filter(None, (page.slug, note)))
-        _append(transaction, [(EventKind.ATTRIBUTED, detail)], door=door, actor=actor)
-        _note(transaction, transaction.status, decision, door=door, actor=actor)
-    _announce(transaction, transaction.status, fulfilment)
-    return fulfilment
-
-
-def _moved(fulfilment: Fulfilment, seen: Fulfilment) -> bool:
-    return (fulfilment.state, fulfilment.reason, fulfilment.attempts) != (
-        seen.state,
-        seen.reason,
-        seen.attempts,
-    )
-
-
-def _evidence(
+def evidence_of(
     source: TransactionResource | Transaction, key: str, page_claim: UUID | None
 ) -> Evidence:
+    """Gather what may say what a payment is for: its own words, and the page its payer came by."""
     return Evidence(
         reference=source.reference,
         reference_key=key,
@@ -192,7 +132,7 @@ def _evidence(
     )
 
 
-def _attribution(existing: Transaction | None, evidence: Evidence) -> Attribution:
+def attribution_of(existing: Transaction | None, evidence: Evidence) -> Attribution:
     """Keep what is known; a later answer does not change what a payment was for.
 
     Nor does it end a conflict of two sources: staff do, by naming one (our decision).
@@ -208,7 +148,7 @@ def _attribution(existing: Transaction | None, evidence: Evidence) -> Attributio
     )
 
 
-def _decide(transaction: Transaction, attribution: Attribution) -> Decision:
+def decide_about(transaction: Transaction, attribution: Attribution) -> Decision:
     """Decide about the mirrored row, and take the expected payment if it is accepted.
 
     The expected payment is taken by compare-and-set: of two references that pay for it at the
@@ -239,7 +179,7 @@ def _take(expected: ExpectedPayment, key: str) -> bool:
     return bool(taken)
 
 
-def _note(
+def note_decision(
     transaction: Transaction,
     before: str,
     decision: Decision | None,
@@ -261,12 +201,13 @@ def _note(
         lines.append(
             (EventKind.ACCEPTED, detail) if accepted else (EventKind.HELD, str(decision.reason))
         )
-    _append(transaction, lines, door=door, actor=actor)
+    append(transaction, lines, door=door, actor=actor)
 
 
-def _append(
+def append(
     transaction: Transaction, lines: list[tuple[EventKind, str]], *, door: Door, actor: str
 ) -> None:
+    """Append lines to the timeline, in one statement; a line is its kind and its detail."""
     events = [
         Event(
             reference_key=transaction.reference_key,
@@ -281,7 +222,7 @@ def _append(
         INSERT_EVENT.run_all(primary_alias(Event), events)
 
 
-def _announce(transaction: Transaction, before: str, changed: Fulfilment | None) -> None:
+def announce(transaction: Transaction, before: str, changed: Fulfilment | None) -> None:
     """Send the signals, after the commit."""
     if transaction.status == "success" and before != "success":
         transaction_confirmed.send_robust(sender=Transaction, transaction=transaction)

@@ -11,7 +11,7 @@ from payments_pages.confirmation import confirm_payment
 from payments_pages.databases import UtcNow, tried_again
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, primary_alias
 from payments_pages.policy import POLICY_REASONS
-from payments_pages.recording import assign
+from payments_pages.reconsidering import assign
 
 __all__ = [
     "ATTRIBUTABLE",

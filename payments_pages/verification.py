@@ -5,7 +5,6 @@ one call. `attempts` is the fence: an answer is written only by the attempt that
 """
 
 import datetime as dt
-import random
 import time
 from dataclasses import dataclass
 from uuid import UUID
@@ -13,12 +12,18 @@ from uuid import UUID
 from django.db import IntegrityError, connections, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.expressions import CombinedExpression
-from django.utils import timezone
 
+from payments_pages import schedule
 from payments_pages.choices import Door, VerificationState
 from payments_pages.conf import conf
 from payments_pages.databases import UtcNow, from_now, tried_again
-from payments_pages.exceptions import NotAsked, NotFound, ServiceError, UnusableKey
+from payments_pages.exceptions import (
+    InvalidReference,
+    NotAsked,
+    NotFound,
+    ServiceError,
+    UnusableKey,
+)
 from payments_pages.models import PaymentPage, Verification, primary_alias
 from payments_pages.models.verifications import VerificationQuerySet
 from payments_pages.prepared import (
@@ -29,6 +34,7 @@ from payments_pages.prepared import (
 
 __all__ = [
     "Claim",
+    "ask_again",
     "await_rival",
     "claim",
     "claim_page",
@@ -38,13 +44,11 @@ __all__ = [
     "find",
     "note",
     "receive",
+    "refuse_another",
     "settle",
+    "vouch",
 ]
 
-SCHEDULE = (5, 30, 120, 600, 3600)
-"""Seconds between the asks that nobody's coming back makes; then every six hours."""
-THEN_EVERY = 6 * 3600
-LAPSES_AFTER = dt.timedelta(hours=72)
 ASK_AT_MOST_EVERY = 2.0
 LEASE_MARGIN = 7.0
 """Seconds that the lease outlives the call's deadline: time to write the answer down."""
@@ -64,6 +68,15 @@ class Claim:
 def find(key: str) -> Verification | None:
     """Return the row of a reference key from the primary database."""
     return VERIFICATION_BY_KEY.first(primary_alias(Verification), key=key)
+
+
+def refuse_another(row: Verification, reference: str) -> None:
+    """Make sure that the row is this reference's, byte for byte, and not a collation's idea of it.
+
+    Raise `InvalidReference` if it is not.
+    """
+    if row.reference != reference:
+        raise InvalidReference("Another reference is stored under this key.")
 
 
 def receive(
@@ -106,8 +119,16 @@ def note(
     page_claim: UUID | None = None,
     vouched: bool = True,
 ) -> None:
-    """Insert a row that is due soon, unless there is one; may be part of a caller's transaction."""
-    if find(key) is not None:
+    """Insert a row that is due soon, or make one due that was given up.
+
+    May be part of a caller's transaction. A row that is there is vouched for from now on, if this
+    one is.
+    """
+    row = find(key)
+    if row is not None:
+        if vouched:
+            vouch(row)
+            _revive(row)
         return
     using = primary_alias(Verification)
     row = Verification(
@@ -115,7 +136,7 @@ def note(
         reference_key=key,
         mode=conf.mode,
         state=VerificationState.DUE,
-        next_at=from_now(SCHEDULE[0]),
+        next_at=schedule.soon(),
         first_door=door,
         vouched=vouched,
         page_claim=page_claim,
@@ -126,6 +147,12 @@ def note(
     except IntegrityError:
         if find(key) is None and not _is_committed(key):
             raise
+
+
+def _revive(row: Verification) -> None:
+    given_up = [VerificationState.UNKNOWN, VerificationState.LAPSED]
+    rows = Verification.objects.primary().filter(pk=row.pk, state__in=given_up)
+    _changed(rows, state=VerificationState.DUE, next_at=schedule.soon())
 
 
 def _is_committed(key: str) -> bool:
@@ -167,21 +194,36 @@ def claim(row: Verification, *, refresh: bool, vouched: bool) -> Claim | None:
     return Claim(row.pk, row.attempts + 1, row.created_at) if won else None
 
 
-def claim_page(row: Verification, token: UUID) -> bool:
+def claim_page(row: Verification, token: UUID | None) -> bool:
     """Note the page a payer came back by; the first claim to a page of ours stays (our decision).
 
     A token that no page has is no claim, and must not keep the true one out.
     """
-    if row.page_claim == token:
+    if token is None or row.page_claim == token:
         return False
-    rows, pages = Verification.objects.primary(), PaymentPage.objects.primary()
-    named = Exists(pages.filter(token=OuterRef("page_claim")))
-    noted = (
-        rows.filter(pk=row.pk).filter(Q(page_claim__isnull=True) | ~named).update(page_claim=token)
-    )
+    named = Exists(PaymentPage.objects.primary().filter(token=OuterRef("page_claim")))
+    free = Q(page_claim__isnull=True) | ~named
+    noted = _changed(Verification.objects.primary().filter(free, pk=row.pk), page_claim=token)
     if noted:
         row.page_claim = token
     return bool(noted)
+
+
+def vouch(row: Verification) -> None:
+    """Note that somebody vouches for a reference that another is asking about, or just asked.
+
+    Whoever has the claim writes it with that. Who lost it must say so too: nobody's word would
+    leave a signed message's reference to the strangers' budget, and to be forgotten after a day.
+    """
+    if not row.vouched:
+        _changed(Verification.objects.primary().filter(pk=row.pk), vouched=True)
+        row.vouched = True
+
+
+def ask_again(row: Verification) -> None:
+    """Make a settled reference due: what is new of it was said after the service was asked."""
+    settled = Verification.objects.primary().filter(pk=row.pk, state=VerificationState.SETTLED)
+    _changed(settled, state=VerificationState.DUE, next_at=schedule.soon())
 
 
 def settle(held: Claim, *, success: bool) -> bool:
@@ -192,29 +234,27 @@ def settle(held: Claim, *, success: bool) -> bool:
     if success:
         using = primary_alias(Verification)
         return bool(SETTLE_VERIFICATION.run(using, pk=held.pk, attempt=held.attempt))
-    return _conclude(held, last_error="", **_again(held, VerificationState.DUE))
+    return _conclude(held, last_error="", **schedule.again(held.created_at, VerificationState.DUE))
 
 
 def fail(held: Claim, error: ServiceError, *, known: bool) -> bool:
     """Write down that no usable answer came. False: fenced off by a later attempt.
 
     A reference that is `known`, for its transaction is mirrored, never becomes an unknown one:
-    it would be purged with those. One that was not asked about is due again in seconds, whatever
+    it would be purged with those; nor is it given up, for something new was said of it, perhaps a
+    refund. One that was not asked about is due again in seconds, whatever
     its age: the schedule spaces asks, and there was none.
     """
     told = f"{type(error).__name__}: {error}"
     if isinstance(error, NotAsked):
         why = told if isinstance(error, UnusableKey) else str(error)
-        wait = max(SCHEDULE[0], error.retry_after or 0)
-        next_at = from_now(wait * _jitter())
+        next_at = schedule.soon(at_least=error.retry_after or 0)
         return _conclude(held, state=VerificationState.DUE, next_at=next_at, last_error=why)
     lost = isinstance(error, NotFound) and not known
     state = VerificationState.UNKNOWN if lost else VerificationState.DUE
-    return _conclude(
-        held,
-        last_error=told,
-        **_again(held, state, at_least=error.retry_after or 0),
-    )
+    at_least = error.retry_after or 0
+    again = schedule.again(held.created_at, state, at_least=at_least, for_ever=known)
+    return _conclude(held, last_error=told, **again)
 
 
 def claimed_page(held: Claim) -> UUID | None:
@@ -258,26 +298,3 @@ def _changed(rows: VerificationQuerySet, **changes: object) -> int:
 
 def _lease_end() -> CombinedExpression:
     return from_now(conf.deadline + LEASE_MARGIN)
-
-
-def _again(held: Claim, state: VerificationState, at_least: float = 0) -> dict[str, object]:
-    """Say when to ask next: by the row's age, so that an impatient payer does not slow it."""
-    age = (timezone.now() - held.created_at).total_seconds()
-    if age >= LAPSES_AFTER.total_seconds():
-        return {"state": VerificationState.LAPSED, "next_at": None}
-    wait = max(_next_offset(age) - age, SCHEDULE[0], at_least)
-    return {"state": state, "next_at": from_now(wait * _jitter())}
-
-
-def _jitter() -> float:
-    return random.uniform(1.0, 1.5)  # noqa: S311 - spreads load, guards nothing
-
-
-def _next_offset(age: float) -> float:
-    """Return the first moment of the schedule, in seconds after the first ask, that is to come."""
-    offset = 0.0
-    for step in SCHEDULE:
-        offset += step
-        if offset > age:
-            return offset
-    return offset + THEN_EVERY * ((age - offset) // THEN_EVERY + 1)

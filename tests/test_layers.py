@@ -27,7 +27,7 @@ LAYERS: dict[str, int] = {
     "statements": 2, "transport": 2,
     # Steps of the path.
     "admission": 3, "attribution": 3, "delivery": 3, "following": 3, "fulfilment": 3, "handlers": 3, "mirror": 3, "nudging": 3,
-    "policy": 3, "recording": 3, "verification": 3, "waiting": 3,
+    "policy": 3, "reconsidering": 3, "recording": 3, "schedule": 3, "verification": 3, "waiting": 3,
     # Use cases.
     "attention": 4, "confirmation": 4, "export": 4, "outcomes": 4, "pages": 4, "retention": 4, "roles": 4, "staff": 4, "sweeping": 4,
     "sync": 4, "totals": 4, "webhooks": 4,
@@ -54,7 +54,8 @@ ARROWS: frozenset[tuple[str, str]] = frozenset({
     ("fulfilment", "policy"), ("nudging", "fulfilment"),
     ("mirror", "attribution"),
     ("recording", "attribution"), ("recording", "fulfilment"), ("recording", "mirror"),
-    ("recording", "policy"), ("recording", "verification"),
+    ("recording", "policy"), ("recording", "verification"), ("reconsidering", "attribution"),
+    ("reconsidering", "fulfilment"), ("reconsidering", "mirror"), ("reconsidering", "recording"), ("reconsidering", "verification"), ("verification", "schedule"),
     ("attention", "sweeping"), ("confirmation", "outcomes"), ("staff", "confirmation"), ("sweeping", "confirmation"),
     ("templatetags", "admin"), ("webhooks", "confirmation"), ("worker", "confirmation"),
 })  # fmt: skip

@@ -1,0 +1,109 @@
+"""Decide again about a payment that is recorded already, when there is more to go by."""
+
+from uuid import UUID
+
+from django.db import transaction as db_transaction
+
+from payments_pages.attribution import Attribution
+from payments_pages.choices import Attributed, Door, EventKind, FulfilmentState, Reason
+from payments_pages.databases import tried_again
+from payments_pages.fulfilment import UNFINISHED, revise
+from payments_pages.mirror import attach
+from payments_pages.models import Fulfilment, PaymentPage, Transaction, primary_alias
+from payments_pages.recording import (
+    announce,
+    append,
+    attribution_of,
+    decide_about,
+    evidence_of,
+    note_decision,
+)
+from payments_pages.verification import fence_off
+
+__all__ = ["assign", "reconsider"]
+
+
+def reconsider(transaction: Transaction, *, page_claim: UUID | None, door: Door) -> bool:
+    """Decide again about what is open, by what is known now; True when that changed it.
+
+    - Held for want of attribution, and now there is a claim to a page: a webhook may come before
+      the payer does, and then nothing says what was paid for until the callback's claim arrives
+      (our decision).
+    - Not delivered, and no success any more: it was reversed while an attempt was under way, which
+      then came to nothing (case C14). What staff have approved is theirs to decide.
+    """
+    fulfilment: Fulfilment | None = getattr(transaction, "fulfilment", None)
+    if fulfilment is None:
+        return False
+    stopped = fulfilment.state in UNFINISHED and transaction.status != "success"
+    asked_for = (
+        fulfilment.reason == Reason.UNATTRIBUTED and fulfilment.state == FulfilmentState.HELD
+    )
+    if not asked_for and (not stopped or fulfilment.decided_by):
+        return False
+    evidence = evidence_of(transaction, transaction.reference_key, page_claim)
+    attribution = attribution_of(transaction, evidence)
+    if asked_for and attribution.by is Attributed.NONE:
+        return False
+    return _revise(transaction, fulfilment, attribution, door=door)
+
+
+def _revise(
+    transaction: Transaction, fulfilment: Fulfilment, attribution: Attribution, *, door: Door
+) -> bool:
+    state, reason = fulfilment.state, fulfilment.reason
+    new = transaction.attributed_by == Attributed.NONE
+
+    @db_transaction.atomic(using=primary_alias(Fulfilment), durable=True)
+    def once(_number: int) -> bool:
+        fulfilment.state, fulfilment.reason = state, reason
+        decision = decide_about(transaction, attribution)
+        if not revise(fulfilment, decision):
+            return False
+        if new:
+            attach(transaction, attribution)
+        note_decision(transaction, transaction.status, decision, door=door)
+        return True
+
+    changed = tried_again(once, using=primary_alias(Fulfilment))
+    if changed:
+        announce(transaction, transaction.status, fulfilment)
+    return changed
+
+
+def assign(
+    seen: Fulfilment, page: PaymentPage, *, door: Door, actor: str, note: str
+) -> Fulfilment | None:
+    """Write down which page staff say a held payment pays for, and decide again by the policy.
+
+    None when the fulfilment is no longer as it was `seen`: state, reason and attempt. Their word
+    says what is paid for, never that the amount is enough (our decision): a payment that does not
+    fit the page stays held, with the reason that is true then. An expected payment that the
+    payer's side had named is let go.
+    """
+    attribution = Attribution(by=Attributed.STAFF, page=page)
+    with db_transaction.atomic(using=primary_alias(Fulfilment), durable=True):
+        fence_off(seen.reference_key)
+        transaction = (
+            Transaction.objects.primary().select_related("fulfilment").get(pk=seen.transaction_id)
+        )
+        fulfilment: Fulfilment = transaction.fulfilment
+        decision = decide_about(transaction, attribution)
+        if _moved(fulfilment, seen) or not revise(fulfilment, decision):
+            # Nothing was said: whoever asks keeps the fence, an expected payment is not taken.
+            db_transaction.set_rollback(True, using=primary_alias(Fulfilment))
+            return None
+        attach(transaction, attribution)
+        detail = ": ".join(filter(None, (page.slug, note)))
+        append(transaction, [(EventKind.ATTRIBUTED, detail)], door=door, actor=actor)
+        note_decision(transaction, transaction.status, decision, door=door, actor=actor)
+    announce(transaction, transaction.status, fulfilment)
+    return fulfilment
+
+
+def _moved(fulfilment: Fulfilment, seen: Fulfilment) -> bool:
+    return (fulfilment.state, fulfilment.reason, fulfilment.attempts) != (
+        seen.state,
+        seen.reason,
+        seen.attempts,
+    )
