@@ -16,7 +16,7 @@ from typing import Any
 
 from django.db import connection
 
-__all__ = ["BREAKS", "Points", "cut_line", "kill", "lose_answer"]
+__all__ = ["BREAKS", "KILLS", "Break", "Points", "cut_line", "kill", "kill_after", "lose_answer"]
 
 Step = Callable[[], Any]
 Break = Callable[[Step], Any]
@@ -66,6 +66,15 @@ class Points:
 def kill(step: Step) -> None:
     """End the process, uncatchably, before the step."""
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def kill_after(step: Step) -> None:
+    """Do the step, and end the process before it knows: the last commit has its crash too."""
+    step()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+KILLS: dict[str, Break] = {"before": kill, "after": kill_after}
 
 
 def cut_line(step: Step) -> Any:

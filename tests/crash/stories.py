@@ -1,7 +1,7 @@
 """The runs that are broken: what comes before, and the act itself.
 
 Each names a reference and leaves it in a state from which the sweep, or for a reference that
-nobody noted the payer's reload, must end at "delivered, once".
+nobody noted the payer's reload, must end at "delivered, once"; where staff refuse it, at "rejected, nothing given".
 """
 
 from collections.abc import Callable, Mapping
@@ -12,12 +12,13 @@ from uuid import UUID
 from django.db import transaction as db_transaction
 
 from payments_pages import staff
-from payments_pages.choices import Door, EventKind, Outcome
+from payments_pages.choices import Door, EventKind, FulfilmentState, Outcome
 from payments_pages.confirmation import confirm_payment, confirm_payment_on_commit
 from payments_pages.models import Event, Fulfilment, PaymentPage, Verification
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
+from payments_pages.worker import take_message
 from tests.conftest import expect_payment, let_time_pass
 
 __all__ = ["ACTS", "STORIES", "Scene", "Story"]
@@ -53,6 +54,10 @@ def _sweep(reference: str, token: str) -> None:
     sweep_due()
 
 
+def _worker(reference: str, token: str) -> Outcome | None:
+    return take_message(reference)
+
+
 def _on_commit(reference: str, token: str) -> None:
     with db_transaction.atomic():
         confirm_payment_on_commit(reference)
@@ -61,6 +66,16 @@ def _on_commit(reference: str, token: str) -> None:
 def _approve(reference: str, token: str) -> Outcome | None:
     row = Fulfilment.objects.get(transaction__reference=reference)
     return staff.approve(row, actor="Rana", note="paid the rest in cash")
+
+
+def _attribute(reference: str, token: str) -> Outcome | None:
+    row = Fulfilment.objects.select_related("transaction").get(transaction__reference=reference)
+    return staff.attribute(row, PaymentPage.objects.get(token=UUID(token)), actor="Rana")
+
+
+def _reject(reference: str, token: str) -> None:
+    row = Fulfilment.objects.get(transaction__reference=reference)
+    staff.reject(row, actor="Omar", note="sent back")
 
 
 def _retry(reference: str, token: str) -> Outcome | None:
@@ -73,8 +88,11 @@ ACTS: Mapping[str, Callable[[str, str], Outcome | None]] = {
     "webhook": _webhook,
     "refresh": _refresh,
     "sweep": _sweep,
+    "worker": _worker,
     "on commit": _on_commit,
     "approve": _approve,
+    "attribute": _attribute,
+    "reject": _reject,
     "retry": _retry,
 }
 
@@ -103,10 +121,29 @@ def _failed(scene: Scene, reference: str) -> None:
     let_time_pass(HOUR)
 
 
+def _given_up(scene: Scene, reference: str) -> None:
+    scene.configure(HANDLER="tests.crash.handlers.decline_for_good")
+    _paid(scene, reference)
+    assert scene.confirm(reference, page_token=scene.page.token) is Outcome.HELD
+
+
+def _queued(scene: Scene, reference: str) -> None:
+    scene.configure(**QUEUED)
+    _paid(scene, reference)
+    assert scene.confirm(reference, page_token=scene.page.token) is Outcome.DELIVERING
+
+
+def _queued_and_failed(scene: Scene, reference: str) -> None:
+    _queued(scene, reference)
+    scene.configure(HANDLER="tests.crash.handlers.decline")
+    assert take_message(reference) is Outcome.DELIVERY_FAILED
+
+
 def _unanswered(scene: Scene, reference: str) -> None:
     _paid(scene, reference)
+    # Twice, for the client asks once more by itself.
     scene.sandbox.faults.add(
-        operation="verify", kind="status", status=503, times=1, reference=reference
+        operation="verify", kind="status", status=503, times=2, reference=reference
     )
 
 
@@ -150,10 +187,13 @@ def _delivered_then_reversed(scene: Scene, reference: str) -> None:
     let_time_pass(HOUR)
 
 
-def _is_approved(reference: str) -> bool:
-    return Event.objects.filter(
-        reference_key=reference_key(reference), kind=EventKind.APPROVED
-    ).exists()
+def _has(kind: EventKind) -> Callable[[str], bool]:
+    """Look for a decision of staff in the timeline."""
+
+    def noted(reference: str) -> bool:
+        return Event.objects.filter(reference_key=reference_key(reference), kind=kind).exists()
+
+    return noted
 
 
 def _is_claimed(reference: str) -> bool:
@@ -162,11 +202,13 @@ def _is_claimed(reference: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """`before` sets the scene; `act` is what is broken; `least` is how many points it has.
+    """Tell what comes `before`, and the `act` that is broken.
 
-    `settings` hold for the act. `noted`, for acts that lift a hold, says whether the act left its
-    trace: if it did not, the hold stays, and whoever acted must come again. `delivers` says
-    whether it comes as far as the handler.
+    `least` is how many points it has where it has the fewest: on PostgreSQL, handler atomic.
+    `told` is the outcome when nothing breaks: without it a story might be another than its name.
+    `settings` hold for the act. `noted`, for acts that decide, says whether the act left its
+    trace: then all `ends` so; if it did not, it ends `otherwise`, for most in the hold that was,
+    and whoever acted must come again. `delivers` says whether it comes as far as the handler.
     """
 
     act: str
@@ -175,25 +217,69 @@ class Story:
     settings: Mapping[str, Any] = field(default_factory=dict)
     noted: Callable[[str], bool] = lambda reference: True
     delivers: bool = True
+    told: Outcome | None = Outcome.DELIVERED
+    ends: FulfilmentState = FulfilmentState.DELIVERED
+    otherwise: FulfilmentState = FulfilmentState.HELD
 
 
 FAILS_ONCE = {"HANDLER": "tests.goods.handlers.fail_first"}
+QUEUED = {"DELIVERY": "queued", "NUDGE": "tests.queues.senders.keep"}
 
 STORIES: Mapping[str, Story] = {
-    "a payer comes back": Story("callback", _paid, 12),
-    "a webhook, expected beforehand": Story("webhook", _expected, 12),
-    "paid at the second look": Story("callback", _pending_then_paid, 12),
-    "still pending": Story("callback", _pending_yet, 8, delivers=False),
-    "the service is down": Story("callback", _unanswered, 4, delivers=False),
-    "the service does not know it yet": Story("callback", _unknown_yet, 4, delivers=False),
-    "the payer lifts a hold": Story("callback", _held_for_want_of_a_page, 10, noted=_is_claimed),
-    "the handler fails": Story("callback", _paid, 12, FAILS_ONCE),
-    "a failed delivery, by a door": Story("callback", _failed, 6),
-    "a failed delivery, by the sweep": Story("sweep", _failed, 8),
-    "a lease that ended, by the sweep": Story("sweep", _left_in_the_middle, 8),
-    "a due question, by the sweep": Story("sweep", _pending_then_paid, 12),
-    "after the merchant's own commit": Story("on commit", _expected, 14),
-    "staff approve": Story("approve", _held_for_its_amount, 10, noted=_is_approved),
-    "staff try again": Story("retry", _failed, 10),
-    "reversed after delivery": Story("refresh", _delivered_then_reversed, 8, delivers=False),
+    "a payer comes back": Story("callback", _paid, 13),
+    "a webhook, expected beforehand": Story("webhook", _expected, 13),
+    "paid at the second look": Story("callback", _pending_then_paid, 13),
+    "still pending": Story("callback", _pending_yet, 9, delivers=False, told=Outcome.PENDING),
+    "the service is down": Story(
+        "callback", _unanswered, 4, delivers=False, told=Outcome.UNAVAILABLE
+    ),
+    "the service does not know it yet": Story(
+        "callback", _unknown_yet, 4, delivers=False, told=Outcome.UNKNOWN
+    ),
+    "the payer lifts a hold": Story("callback", _held_for_want_of_a_page, 15, noted=_is_claimed),
+    "the handler fails": Story("callback", _paid, 13, FAILS_ONCE, told=Outcome.DELIVERY_FAILED),
+    "a failed delivery, by a door": Story("callback", _failed, 8),
+    "a failed delivery, by the sweep": Story("sweep", _failed, 17, told=None),
+    "a lease that ended, by the sweep": Story("sweep", _left_in_the_middle, 17, told=None),
+    "a due question, by the sweep": Story("sweep", _pending_then_paid, 22, told=None),
+    "after the merchant's own commit": Story("on commit", _expected, 20, told=None),
+    "a door that queues": Story(
+        "callback", _paid, 11, QUEUED, delivers=False, told=Outcome.DELIVERING
+    ),
+    "a door that queues again": Story(
+        "callback", _queued, 4, delivers=False, told=Outcome.DELIVERING
+    ),
+    "a worker takes the message": Story("worker", _queued, 8),
+    "a worker tries again": Story("worker", _queued_and_failed, 8),
+    "a worker is first to hear of it": Story("worker", _expected, 13),
+    "staff approve": Story("approve", _held_for_its_amount, 13, noted=_has(EventKind.APPROVED)),
+    "staff name the page": Story(
+        "attribute", _held_for_want_of_a_page, 17, noted=_has(EventKind.ATTRIBUTED)
+    ),
+    "staff try again": Story("retry", _failed, 13),
+    "staff try again what was given up": Story(
+        "retry", _given_up, 13, noted=_has(EventKind.RETRIED)
+    ),
+    "staff refuse what is held": Story(
+        "reject",
+        _held_for_its_amount,
+        4,
+        noted=_has(EventKind.REJECTED),
+        delivers=False,
+        told=None,
+        ends=FulfilmentState.REJECTED,
+    ),
+    "staff refuse what failed": Story(
+        "reject",
+        _failed,
+        4,
+        noted=_has(EventKind.REJECTED),
+        delivers=False,
+        told=None,
+        ends=FulfilmentState.REJECTED,
+        otherwise=FulfilmentState.DELIVERED,
+    ),
+    "reversed after delivery": Story(
+        "refresh", _delivered_then_reversed, 9, delivers=False, told=Outcome.ALREADY_DELIVERED
+    ),
 }

@@ -10,7 +10,7 @@ from payments_pages.databases import is_transient
 from payments_pages.models import Event, Fulfilment, Transaction, Verification
 from payments_pages.sweeping import sweep_due
 from tests.conftest import let_time_pass
-from tests.crash.points import BREAKS, Points
+from tests.crash.points import BREAKS, KILLS, Points
 from tests.crash.stories import ACTS, HOUR, STORIES, Scene, Story
 from tests.goods.models import Good
 from tests.races.conftest import Worker
@@ -18,7 +18,7 @@ from tests.races.conftest import Worker
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 
 MOST_POINTS = 60
-MAY_RAISE = {"sweep", "on commit", "approve", "retry"}
+MAY_RAISE = {"sweep", "on commit", "approve", "attribute", "reject", "retry"}
 """Acts with statements of their own beside the path's: whoever called them sees those fail."""
 GIVEN = {Outcome.DELIVERED, Outcome.ALREADY_DELIVERED}
 
@@ -49,10 +49,11 @@ def judge(reference: str, story: Story, kind: str, where: str) -> None:
     """One delivery; of an external handler at least one run, all with one key."""
     row = Fulfilment.objects.get(transaction__reference=reference)
     keys = list(Good.objects.filter(reference=reference).values_list("key", flat=True))
-    if not story.noted(reference):
-        assert (row.state, keys) == (FulfilmentState.HELD, []), where
+    ends = story.ends if story.noted(reference) else story.otherwise
+    assert row.state == ends, where
+    if ends != FulfilmentState.DELIVERED:
+        assert keys == [], where
         return
-    assert row.state == FulfilmentState.DELIVERED, where
     assert set(keys) == {row.idempotency_key}, where
     if kind == "atomic":
         assert len(keys) == 1, where
@@ -90,27 +91,31 @@ def test_the_line_to_the_database_is_lost_at_any_point(
         finish(scene, reference)
         judge(reference, story, kind, where)
         if not points.hit:
+            assert outcome == story.told
             break
     assert story.least <= len(points.seen) < number < MOST_POINTS
 
 
 @both_kinds
+@pytest.mark.parametrize("side", KILLS)
 def test_the_process_is_killed_at_any_point(
-    scene: Scene, mortal: Worker, kind: str, name: str
+    scene: Scene, mortal: Worker, kind: str, name: str, side: str
 ) -> None:
+    """Before the statement or commit, or after it: the last one's effect is then there too."""
     story = STORIES[name]
     scene.configure(HANDLER_ATOMIC=kind == "atomic")
     for number in range(1, MOST_POINTS):
         reference = f"KILLED-{number}"
         _prepared(scene, story, reference, Points())
         answer = mortal.run(
-            act=story.act, reference=reference, token=str(scene.page.token), at=number
+            act=story.act, reference=reference, token=str(scene.page.token), at=number, side=side
         )
-        where = f"killed at point {number}: {answer}"
+        where = f"killed {side} point {number}: {answer}"
         assert answer["killed"] in {0, signal.SIGKILL}, where
         finish(scene, reference)
         judge(reference, story, kind, where)
         if not answer["killed"]:
+            assert answer["rows"][0]["outcome"] == story.told
             break
     assert story.least <= len(answer["rows"][0]["points"]) < number < MOST_POINTS
 
