@@ -5,19 +5,24 @@ its own and goes on when it may. The call to the service lies between two of the
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connections
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from tests.crash.points import Points
+from tests.interleavings.locks import is_waiting, session_of
 
 __all__ = ["Meeting", "Rival", "meetings"]
 
-PATIENCE = 0.06
-"""Seconds without a step after which a rival is taken to wait for a lock of the other."""
+PATIENCE = 0.03
+"""Seconds without a step after which it is asked whether a rival waits for a lock of the other."""
+LONGEST_STEP = 20.0
+"""Seconds that a step may take of a rival who waits for nobody: the machine may be busy."""
 END = 10_000
 MOST_STEPS = 60
 
@@ -33,28 +38,57 @@ class Rival(Points):
         self._change = threading.Condition()
         self._started = False
         self._ended = False
+        self._session = 0
+        self.line: BaseDatabaseWrapper | None = None
         self.result: Future[Any] = Future()
 
-    def run_to(self, step: int) -> str:
-        """Go on until just before that step: "paused", "ended", or "blocked" by the other."""
+    def run_to(self, step: int, *, beside: "Rival | None" = None) -> str:
+        """Go on until just before that step: "paused", "ended", or "blocked" by the one `beside`.
+
+        Blocked is who really waits for a lock of the other's: a slow machine must not end a row
+        of meetings early. Raise `AssertionError` for who neither waits nor comes any further.
+        """
         with self._change:
             self._limit = step
             self._change.notify_all()
         if not self._started:
             self._started = True
             self.result = self._thread.submit(self._run)
+        return self._watched(step, beside)
+
+    def let_go(self) -> None:
+        """Stop it no more."""
+        with self._change:
+            self._limit = END
+            self._change.notify_all()
+
+    def _watched(self, step: int, beside: "Rival | None") -> str:
+        moved = time.monotonic()
         with self._change:
             while not self._ended:
                 reached = len(self.seen)
                 if reached >= step:
                     return "paused"
                 self._change.wait(PATIENCE)
-                if len(self.seen) == reached and not self._ended:
+                if len(self.seen) != reached or self._ended:
+                    moved = time.monotonic()
+                elif beside is not None and self._is_blocked(beside):
                     return "blocked"
+                else:
+                    idle = time.monotonic() - moved
+                    assert idle < LONGEST_STEP, f"neither waits nor moves: {self.seen}"
         return "ended"
+
+    def _is_blocked(self, other: "Rival") -> bool:
+        # Not `in_atomic_block`: Django says no to that before it commits.
+        if other.line is None or other.line.autocommit or not self.seen:
+            return False
+        return is_waiting(self._session, self.seen[-1], other.line)
 
     def _run(self) -> Any:
         try:
+            self.line = connections[DEFAULT_DB_ALIAS]
+            self._session = session_of(self.line)
             with self.watch():
                 return self._action()
         finally:
@@ -110,11 +144,15 @@ def _meetings(
         for j in range(1, MOST_STEPS):
             number += 1
             first, second = map(Rival, prepare(number), threads)
-            first_came = first.run_to(i)
-            meanwhile(number)
-            second_came = second.run_to(j)
-            first.run_to(END)
-            second.run_to(END)
+            try:
+                first_came = first.run_to(i)
+                meanwhile(number)
+                second_came = second.run_to(j, beside=first)
+                first.run_to(END, beside=second)
+                second.run_to(END)
+            finally:
+                first.let_go()
+                second.let_go()
             results = _outcome(first), _outcome(second)
             where = f"{first.seen[:i]} | {second.seen[:j]} ({first_came}, {second_came})"
             yield Meeting(number, where, results)
