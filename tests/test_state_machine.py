@@ -6,18 +6,20 @@ STATE_MACHINE_EXAMPLES and STATE_MACHINE_STEPS ask for more than the default.
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import connection
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from payments_pages import delivery, recording, staff, verification
 from payments_pages import fulfilment as claims
-from payments_pages import recording, staff, verification
 from payments_pages.choices import Verdict
 from payments_pages.models import Fulfilment
 from payments_pages.policy import Decision, Facts
 from payments_pages.sandbox import Sandbox
+from tests.external_machine import PathToTheOutside
 from tests.path_machine import Path
 
 EXAMPLES = os.environ.get("STATE_MACHINE_EXAMPLES")
@@ -31,13 +33,14 @@ def drive(
     for module in (verification, claims):
         monkeypatch.setattr(module, "RIVAL_PATIENCE", 0.0)
     monkeypatch.setattr(verification, "ASK_AT_MOST_EVERY", 0.0)
-    machine = type("Path", (Path,), {"sandbox": sandbox, "configure": staticmethod(configure)})
+    place = {"sandbox": sandbox, "configure": staticmethod(configure)}
     holder = connection.copy()  # whoever closes an SQLite file last waits for the disk
     holder.ensure_connection()
 
-    def run(**more: Any) -> int:
+    def run(kind: type[Path], **more: Any) -> int:
+        machine = type(kind.__name__, (kind,), dict(place))
         chosen = settings(
-            max_examples=int(EXAMPLES or 50),
+            max_examples=int(EXAMPLES or (50 if kind.atomic else 25)),
             stateful_step_count=int(os.environ.get("STATE_MACHINE_STEPS", "30")),
             derandomize=EXAMPLES is None,
             database=None,
@@ -51,8 +54,12 @@ def drive(
     holder.close()
 
 
-def test_no_order_of_events_breaks_the_promise(drive: Callable[..., int]) -> None:
-    assert drive() > 10, "the machine must come as far as deliveries, or it shows nothing"
+both = pytest.mark.parametrize("kind", [Path, PathToTheOutside], ids=["atomic", "external"])
+
+
+@both
+def test_no_order_of_events_breaks_the_promise(drive: Callable[..., int], kind: type[Path]) -> None:
+    assert drive(kind) > 10, "the machine must come as far as deliveries, or it shows nothing"
 
 
 def accept_all(facts: Facts, expectation: object, mode: str) -> Decision:
@@ -64,15 +71,35 @@ def retry_anything(fulfilment: Fulfilment) -> bool:
     return True
 
 
+def another_key(fulfilment: Fulfilment) -> bool:
+    fulfilment.idempotency_key = uuid4()
+    return True
+
+
 @pytest.mark.parametrize(
-    ("module", "name", "wrong"),
-    [(recording, "decide", accept_all), (staff, "may_retry", retry_anything)],
-    ids=["any success is accepted", "what is delivered may be tried again"],
+    ("kind", "module", "name", "wrong"),
+    [
+        (Path, recording, "decide", accept_all),
+        (Path, staff, "may_retry", retry_anything),
+        (PathToTheOutside, recording, "decide", accept_all),
+        (PathToTheOutside, delivery, "renew_lease", another_key),
+    ],
+    ids=[
+        "any success is accepted",
+        "what is delivered may be tried again",
+        "any success is accepted, external handler",
+        "an external handler gets another key",
+    ],
 )
 def test_the_machine_notices_when_the_path_is_wrong(
-    drive: Callable[..., int], monkeypatch: pytest.MonkeyPatch, module: Any, name: str, wrong: Any
+    drive: Callable[..., int],
+    monkeypatch: pytest.MonkeyPatch,
+    kind: type[Path],
+    module: Any,
+    name: str,
+    wrong: Any,
 ) -> None:
     """The control: a model that finds nothing wrong here would prove nothing above."""
     monkeypatch.setattr(module, name, wrong)
     with pytest.raises(AssertionError):
-        drive(phases=[Phase.generate])
+        drive(kind, phases=[Phase.generate], max_examples=200)  # it ends with the first that fails

@@ -30,7 +30,7 @@ def is_waiting(session: int, step: str, other: BaseDatabaseWrapper) -> bool:
     """
     if connection.vendor == "sqlite":
         # While one stands still with the lock of the file, nobody else's write can end.
-        return step.split(" ")[0] in _WRITES and _holds_the_file(other)
+        return step.split(" ", maxsplit=1)[0] in _WRITES and _holds_the_file(other)
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             # Whichever session of this database: behind a pooler a line has none of its own.

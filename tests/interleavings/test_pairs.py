@@ -2,21 +2,17 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from payments_pages import fulfilment as claims
-from payments_pages import staff, verification
-from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
-from payments_pages.confirmation import confirm_payment
-from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
+from payments_pages.choices import FulfilmentState, Outcome, VerificationState
+from payments_pages.models import Fulfilment, Transaction, Verification
 from payments_pages.models.fulfilments import FulfilmentQuerySet
-from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
 from tests.conftest import let_time_pass
 from tests.goods.models import Good
+from tests.interleavings.conftest import Action, Place
 from tests.interleavings.scheduler import Meeting, meetings
 
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
@@ -27,69 +23,6 @@ TOLD = {
     Outcome.HELD, Outcome.NOT_PAID, Outcome.UNAVAILABLE,
 }  # fmt: skip
 """What a rival may be told: the truth, or to come again."""
-
-Action = Callable[[], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where the rivals meet."""
-
-    sandbox: Sandbox
-    page: PaymentPage
-
-    def callback(self, reference: str) -> Action:
-        token = self.page.token
-        return lambda: confirm_payment(reference, door=Door.CALLBACK, page_token=token).outcome
-
-    def webhook(self, reference: str) -> Action:
-        return lambda: confirm_payment(reference, door=Door.WEBHOOK, vouched=True).outcome
-
-    def sweep(self, reference: str, *, asking: bool) -> Action:
-        return lambda: confirm_payment(reference, door=Door.SWEEP, refresh=asking).outcome
-
-    def reverify(self, reference: str) -> Action:
-        return lambda: (
-            confirm_payment(reference, door=Door.ADMIN, vouched=True, refresh=True).outcome
-        )
-
-    def attribute(self, reference: str) -> Action:
-        row = Fulfilment.objects.select_related("transaction").get(transaction__reference=reference)
-        return lambda: staff.attribute(row, self.page, actor="Rana")
-
-    def approve(self, reference: str) -> Action:
-        row = Fulfilment.objects.get(transaction__reference=reference)
-        return lambda: staff.approve(row, actor="Rana", note="paid the rest in cash")
-
-    def reject(self, reference: str) -> Action:
-        row = Fulfilment.objects.get(transaction__reference=reference)
-        return lambda: staff.reject(row, actor="Omar", note="paid too little")
-
-
-@pytest.fixture
-def place(
-    transactional_db: None,
-    sandbox: Sandbox,
-    tea_box: PaymentPage,
-    configure: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Place:
-    """Losers do not wait: a rival that has stopped would not come."""
-    for module in (verification, claims):
-        monkeypatch.setattr(module, "RIVAL_PATIENCE", 0.0)
-    monkeypatch.setattr(verification, "ASK_AT_MOST_EVERY", 0.0)
-    configure(HANDLER="tests.goods.handlers.give")
-    return Place(sandbox, tea_box)
-
-
-@pytest.fixture
-def leases(request: pytest.FixtureRequest, configure: Any, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Hold, or be over as soon as they are taken: then each may take the other's work over."""
-    kind = str(request.param)
-    if kind == "over":
-        configure(LEASE=0)
-        monkeypatch.setattr(verification, "LEASE_MARGIN", -100.0)
-    return kind
 
 
 def check(reference: str, meeting: Meeting) -> None:
@@ -136,6 +69,20 @@ def play(
     return count
 
 
+ROOM = 0.93
+"""Of the fewest: with a lease of no seconds a statement more or less depends on the moment."""
+
+
+def floor(least: dict[str, int], leases: str, *, swapped: bool = False) -> int:
+    """Return how many meetings a pair must have, from the fewest that were measured.
+
+    Measured on SQLite (WAL), PostgreSQL 15 and MariaDB 10.11, which differ by the statement that
+    BEGIN is on the first and by what a lock makes impossible: a callback and a webhook have 83,
+    85 and 77 while leases hold.
+    """
+    return int(least[f"{leases}, swapped" if swapped else leases] * ROOM)
+
+
 ALL = os.environ.get("INTERLEAVINGS") == "all"
 """Play each pair both ways with both kinds of lease; otherwise one kind for each way."""
 
@@ -153,7 +100,8 @@ def test_a_callback_against_a_webhook(place: Place, leases: str, swapped: bool) 
         place.sandbox.pay("tea-box", reference=reference)
         return place.callback(reference), place.webhook(reference)
 
-    assert play(pair, swapped=swapped) > 50
+    least = {"held": 77, "held, swapped": 96, "over": 91, "over, swapped": 106}
+    assert play(pair, swapped=swapped) >= floor(least, leases, swapped=swapped)
     assert not Verification.objects.exclude(state="settled").exists()
 
 
@@ -172,7 +120,8 @@ def test_a_callback_against_a_webhook_with_an_external_handler(
         place.sandbox.pay("tea-box", reference=reference)
         return place.callback(reference), place.webhook(reference)
 
-    assert play(pair, swapped=swapped) > 50
+    least = {"held": 81, "held, swapped": 100}
+    assert play(pair, swapped=swapped) >= floor(least, leases, swapped=swapped)
 
 
 @with_leases
@@ -186,7 +135,8 @@ def test_a_late_pending_against_an_early_success(place: Place, leases: str) -> N
     def paid(number: int) -> None:
         place.sandbox.set_transaction(f"MET-{number}", status="success")
 
-    assert play(pair, swapped=False, meanwhile=paid) > 50
+    least = {"held": 72, "over": 79}
+    assert play(pair, swapped=False, meanwhile=paid) >= floor(least, leases)
 
 
 @with_leases
@@ -208,7 +158,8 @@ def test_a_late_success_against_an_early_failure(place: Place, leases: str) -> N
                 times=1,
             )
 
-    assert play(pair, swapped=False, meanwhile=flips) > 50
+    least = {"held": 81, "over": 89}
+    assert play(pair, swapped=False, meanwhile=flips) >= floor(least, leases)
 
 
 @both_ways
@@ -219,7 +170,8 @@ def test_the_sweep_against_a_callback(place: Place, leases: str, swapped: bool) 
         place.sandbox.set_transaction(reference, status="success")
         return place.sweep(reference, asking=True), place.callback(reference)
 
-    assert play(pair, swapped=swapped) > 50
+    least = {"held": 126, "held, swapped": 134, "over": 146, "over, swapped": 164}
+    assert play(pair, swapped=swapped) >= floor(least, leases, swapped=swapped)
 
 
 @both_ways
@@ -233,7 +185,8 @@ def test_the_sweep_against_a_callback_for_a_delivery_that_failed(
         configure(HANDLER="tests.goods.handlers.give")
         return place.sweep(reference, asking=False), place.callback(reference)
 
-    assert play(pair, swapped=swapped) > 20
+    least = {"held": 53, "held, swapped": 53, "over": 61, "over, swapped": 61}
+    assert play(pair, swapped=swapped) >= floor(least, leases, swapped=swapped)
 
 
 @both_ways
@@ -246,7 +199,8 @@ def test_approval_against_a_second_look(place: Place, leases: str, swapped: bool
         place.sandbox.set_transaction(reference, amount=10000)
         return place.approve(reference), place.reverify(reference)
 
-    assert play(pair, swapped=swapped) > 50
+    least = {"held": 143, "held, swapped": 110, "over": 149, "over, swapped": 116}
+    assert play(pair, swapped=swapped) >= floor(least, leases, swapped=swapped)
 
 
 @both_ways
@@ -258,7 +212,8 @@ def test_attribution_against_a_second_look(place: Place, leases: str, swapped: b
         assert place.webhook(reference)() is Outcome.HELD
         return place.attribute(reference), place.reverify(reference)
 
-    assert play(pair, swapped=swapped) > 50
+    least = {"held": 140, "held, swapped": 131, "over": 146, "over, swapped": 139}
+    assert play(pair, swapped=swapped) >= floor(least, leases, swapped=swapped)
     pages = Transaction.objects.values_list("page", "attributed_by").distinct()
     assert list(pages) == [(place.page.pk, "staff")]
 
@@ -272,7 +227,8 @@ def test_attribution_against_the_payers_own_claim(place: Place, leases: str, swa
         assert place.webhook(reference)() is Outcome.HELD
         return place.attribute(reference), place.callback(reference)
 
-    assert play(pair, swapped=swapped) > 20
+    least = {"held": 107, "held, swapped": 140, "over": 115, "over, swapped": 140}
+    assert play(pair, swapped=swapped) >= floor(least, leases, swapped=swapped)
     assert set(Transaction.objects.values_list("page", flat=True)) == {place.page.pk}
 
 
@@ -285,6 +241,7 @@ def test_approval_against_rejection(place: Place, swapped: bool) -> None:
         return (reject, approve) if swapped else (approve, reject)
 
     played = list(meetings(pair))
+    assert len(played) >= (18 if swapped else 36)
     for meeting in played:
         approved, rejected = reversed(meeting.results) if swapped else meeting.results
         assert (approved is Outcome.DELIVERED) is not rejected, meeting
