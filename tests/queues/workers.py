@@ -75,6 +75,14 @@ class Crew:
         self._processes.clear()
         return len(running)
 
+    def retire(self) -> None:
+        """Ask all to finish what they have in hand, and wait until they have gone."""
+        for process in self._processes:
+            process.terminate()
+        for process in self._processes:
+            process.wait(timeout=60)
+        self._processes.clear()
+
     def wait_for_death(self, *, seconds: float) -> None:
         """Wait until all have died by themselves, of SIGKILL."""
         for process in self._processes:
