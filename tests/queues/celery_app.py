@@ -6,7 +6,10 @@ from celery import Celery
 
 from payments_pages.celery import beat_entry
 
-__all__ = ["app", "build"]
+__all__ = ["VISIBILITY_TIMEOUT", "app", "build"]
+
+VISIBILITY_TIMEOUT = 3
+"""Seconds after which Redis gives to another what a killed worker had taken; by default an hour."""
 
 
 def build(broker: str, queue: str) -> Celery:
@@ -19,8 +22,9 @@ def build(broker: str, queue: str) -> Celery:
         broker_connection_retry_on_startup=True,
     )
     if broker.startswith("redis"):
-        # What a killed worker had taken comes back so soon; the default is an hour.
-        made.conf.broker_transport_options = {"visibility_timeout": 3, "global_keyprefix": queue}
+        made.conf.broker_transport_options = {
+            "visibility_timeout": VISIBILITY_TIMEOUT, "global_keyprefix": queue,
+        }  # fmt: skip
     return made
 
 
