@@ -1,0 +1,1 @@
+"""The eight traps that a payment integration falls into on some database."""
