@@ -151,21 +151,3 @@ def test_who_asks_knows_what_was_written_just_before_it_got_the_right(
         assert confirm("PPG-1").outcome is Outcome.PENDING
     assert theirs == [Outcome.PENDING]
     assert Transaction.objects.count() == 1
-
-
-@at_once
-def test_c22_a_slow_answer_holds_up_nobody_else(tea_box: PaymentPage, sandbox: Sandbox) -> None:
-    for reference in ("PPG-1022", "PPG-1023"):
-        sandbox.pay("tea-box", reference=reference)
-    sandbox.faults.add(operation="verify", kind="latency", seconds=2.5, reference="PPG-1022")
-    slow = in_thread(lambda: confirm("PPG-1022", tea_box))
-    while sandbox.verify_calls("PPG-1022") < 1:
-        time.sleep(0.01)
-    rival = in_thread(lambda: confirm("PPG-1022"))
-    started = time.monotonic()
-    assert confirm("PPG-1023", tea_box).outcome is Outcome.DELIVERED
-    PaymentPage.objects.filter(pk=tea_box.pk).update(description="edited meanwhile")
-    assert time.monotonic() - started < 1.5
-    assert slow.result().outcome is Outcome.DELIVERED
-    assert rival.result().outcome in {Outcome.ALREADY_DELIVERED, Outcome.PENDING}
-    assert Good.objects.count() == 2
