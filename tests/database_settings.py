@@ -43,12 +43,11 @@ def database(directory: Path) -> dict[str, Any]:
         from psycopg import IsolationLevel
 
         level = IsolationLevel[isolation.upper().replace(" ", "_")]
-        # Django's option is for `atomic()` alone; as the server's default it holds outside, too.
-        default = isolation.replace(" ", r"\ ")
-        config["OPTIONS"] = {
-            "isolation_level": level,
-            "options": f"-c default_transaction_isolation={default}",
-        }
+        config["OPTIONS"] = {"isolation_level": level}
+        if level is not IsolationLevel.READ_COMMITTED:
+            # Django's option is for `atomic()` alone; as the session's default it holds outside, too.
+            default = isolation.replace(" ", r"\ ")
+            config["OPTIONS"]["options"] = f"-c default_transaction_isolation={default}"
     if os.environ.get("TESTS_POOLER") == "1":
         config["DISABLE_SERVER_SIDE_CURSORS"] = True
     return config
