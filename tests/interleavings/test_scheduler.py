@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 from django.db import connection, transaction
 
+from payments_pages.databases import tried_again
 from tests.goods.models import Good
 from tests.interleavings import scheduler
 from tests.interleavings.scheduler import meetings
@@ -18,9 +19,13 @@ Action = Callable[[], Any]
 KEY = UUID(int=1)
 
 
+@transaction.atomic
+def _touch(_number: int) -> None:
+    Good.objects.filter(reference="MET").update(attempt=1)
+
+
 def _write() -> None:
-    with transaction.atomic():
-        Good.objects.filter(reference="MET").update(attempt=1)
+    tried_again(_touch, using=connection.alias)  # as the path does: a rival may undo it
 
 
 def _read_slowly() -> None:
