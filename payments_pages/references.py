@@ -1,19 +1,32 @@
 """Check what came as a reference, and make the key it is stored under."""
 
+import re
+from typing import Final
+
 from payments_pages.conf import conf
 from payments_pages.databases import text_key
 from payments_pages.exceptions import InvalidReference
 
-__all__ = ["check_reference", "reference_key"]
+__all__ = ["LONGEST", "check_reference", "reference_key"]
+
+LONGEST: Final = 128
+"""Characters that the columns for a reference hold."""
+
+# NUL and half a surrogate pair are refused by drivers and databases, each with an error of its
+# own; the other control characters would break lines of logs, commands and messages.
+_UNUSABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def check_reference(text: str) -> str:
     """Return the reference, or raise `InvalidReference` before anything is asked or stored.
 
-    The pattern is `REFERENCE_PATTERN`; `.` and `..` are refused whatever it says, for they
-    walk out of the verify path and cannot be quoted (case C11).
+    The pattern is `REFERENCE_PATTERN`. Whatever it says, these are refused: `.` and `..`, which
+    walk out of the verify path and cannot be quoted (case C11); more than `LONGEST` characters;
+    control characters and lone surrogates, which no database stores or no driver sends.
     """
-    if text in {"", ".", ".."} or conf.reference_pattern.fullmatch(text) is None:
+    if text in {"", ".", ".."} or len(text) > LONGEST or _UNUSABLE.search(text):
+        raise InvalidReference("This is not a payment reference.")
+    if conf.reference_pattern.fullmatch(text) is None:
         raise InvalidReference("This is not a payment reference.")
     return text
 
