@@ -19,6 +19,7 @@ from payments_pages.exceptions import AuthenticationFailed, ConfigurationError, 
 from payments_pages.models import Fulfilment, Verification, primary_alias
 from payments_pages.policy import POLICY_REASONS
 from payments_pages.sweeping import oldest_due
+from payments_pages.waiting import deliveries, other_asks, other_deliveries
 
 __all__ = ["CAP", "Attention", "look"]
 
@@ -36,7 +37,8 @@ class Attention:
 
     `held` waits for a decision; `spent` are deliveries that failed too often or for good;
     `failing` will be tried again by themselves; `unknown` are references that somebody vouched
-    for and the service does not know. `overdue` is the age of the oldest due row, if it is older
+    for and the service does not know. `other_asks` and `other_deliveries` were left behind when
+    `MODE` was changed: no sweep takes them while it is not that again. `overdue` is the age of the oldest due row, if it is older
     than `OVERDUE`. `key_refused_at` is when our key last failed; `pause` the seconds for which
     this process asks nothing, since the service kept failing. `unread` says that the database
     could not be read, `missing` which setting is missing or wrong.
@@ -46,6 +48,8 @@ class Attention:
     spent: int = 0
     failing: int = 0
     unknown: int = 0
+    other_asks: int = 0
+    other_deliveries: int = 0
     overdue: dt.timedelta | None = None
     key_refused_at: dt.datetime | None = None
     pause: float = 0.0
@@ -59,7 +63,7 @@ class Attention:
 
 
 def look() -> Attention:
-    """Read what needs attention, in seven queries; never raise for what is read here.
+    """Read what needs attention, in nine queries; never raise for what is read here.
 
     A busy or broken database, or a missing setting, is itself something to see to.
     """
@@ -86,6 +90,8 @@ def look() -> Attention:
         spent=spent,
         failing=read(_failing, 0),
         unknown=read(_unknown, 0),
+        other_asks=read(_other_asks, 0),
+        other_deliveries=read(_other_deliveries, 0),
         overdue=read(_overdue, None),
         key_refused_at=read(_key_refused_at, None),
         pause=GATES.longest_pause(),
@@ -116,7 +122,8 @@ def _held_reasons() -> Counter[str]:
 
 
 def _failing() -> int:
-    return _count(_in_state(FulfilmentState.FAILED))
+    """Count what will be tried again: of this mode alone."""
+    return _count(deliveries().filter(state=FulfilmentState.FAILED).order_by())
 
 
 def _in_state(state: FulfilmentState) -> "QuerySet[Fulfilment]":
@@ -126,6 +133,14 @@ def _in_state(state: FulfilmentState) -> "QuerySet[Fulfilment]":
 def _unknown() -> int:
     rows = Verification.objects.primary().filter(state=VerificationState.UNKNOWN, vouched=True)
     return _count(rows.order_by())
+
+
+def _other_asks() -> int:
+    return _count(other_asks())
+
+
+def _other_deliveries() -> int:
+    return _count(other_deliveries())
 
 
 def _overdue() -> dt.timedelta | None:

@@ -7,8 +7,9 @@ transaction; the delivery itself then goes through the path like any other.
 from django.db import transaction as db_transaction
 
 from payments_pages.choices import Attributed, Door, EventKind, FulfilmentState, Outcome, Reason
+from payments_pages.conf import conf
 from payments_pages.confirmation import confirm_payment
-from payments_pages.databases import UtcNow, tried_again
+from payments_pages.databases import UtcNow, text_key, tried_again
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, primary_alias
 from payments_pages.policy import POLICY_REASONS
 from payments_pages.reconsidering import assign
@@ -18,6 +19,7 @@ __all__ = [
     "NOTE_LENGTH",
     "approve",
     "attribute",
+    "is_of_other_mode",
     "may_approve",
     "may_attribute",
     "may_reject",
@@ -43,16 +45,45 @@ NOTE_LENGTH = 2000
 _WAITING = frozenset({FulfilmentState.PENDING, FulfilmentState.FAILED})
 
 
+def is_of_other_mode(fulfilment: Fulfilment) -> bool:
+    """Say whether it was opened while `MODE` was the other one; False while that cannot be told.
+
+    The path would find nothing under its key now, and take its reference for a new one. So it
+    waits until `MODE` is that again, or is rejected. Needs `fulfilment.transaction`.
+    """
+    mode = conf.mode_or_blank
+    return bool(mode) and fulfilment.reference_key != text_key(
+        mode, fulfilment.transaction.reference
+    )
+
+
 def may_retry(fulfilment: Fulfilment) -> bool:
     """Say whether a delivery can be tried again: it failed, for now or too often."""
     if fulfilment.state == FulfilmentState.HELD:
-        return fulfilment.reason not in POLICY_REASONS
-    return fulfilment.state in _WAITING
+        failed = fulfilment.reason not in POLICY_REASONS
+    else:
+        failed = fulfilment.state in _WAITING
+    return failed and not is_of_other_mode(fulfilment)
 
 
 def may_approve(fulfilment: Fulfilment) -> bool:
-    """Say whether staff may accept it against the policy."""
-    return fulfilment.state == FulfilmentState.HELD and fulfilment.reason in POLICY_REASONS
+    """Say whether staff may accept it against the policy.
+
+    Never a payment whose own mode is not the one it was opened under, whatever holds it: a
+    reference is one per mode, so once `MODE` is set right the same payment is another row, and
+    would be delivered a second time. Such a hold ends by rejecting it.
+    """
+    return (
+        fulfilment.state == FulfilmentState.HELD
+        and fulfilment.reason in POLICY_REASONS - {Reason.MODE_MISMATCH}
+        and _is_of_own_mode(fulfilment)
+        and not is_of_other_mode(fulfilment)
+    )
+
+
+def _is_of_own_mode(fulfilment: Fulfilment) -> bool:
+    paid = fulfilment.transaction
+    return fulfilment.reference_key == text_key(paid.domain, paid.reference)
 
 
 def may_reject(fulfilment: Fulfilment) -> bool:
@@ -70,6 +101,7 @@ def may_attribute(fulfilment: Fulfilment) -> bool:
         fulfilment.state == FulfilmentState.HELD
         and fulfilment.reason in ATTRIBUTABLE
         and fulfilment.transaction.attributed_by != Attributed.EXPECTED
+        and not is_of_other_mode(fulfilment)
     )
 
 

@@ -17,22 +17,38 @@ from payments_pages.conf import conf
 from payments_pages.confirmation import confirm_payment
 from payments_pages.databases import UtcNow, renew_connections
 from payments_pages.exceptions import ConfigurationError
-from payments_pages.models import Fulfilment, PaymentPage, Verification
+from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.models.fulfilments import FulfilmentQuerySet
-from payments_pages.waiting import acquaintances, purge_unknown, strangers
+from payments_pages.waiting import (
+    acquaintances,
+    asks,
+    deliveries,
+    other_asks,
+    other_deliveries,
+    purge_unknown,
+    strangers,
+)
 
-__all__ = ["SweepReport", "oldest_due", "sweep_due"]
+__all__ = ["OTHERS_COUNTED", "SweepReport", "oldest_due", "sweep_due"]
 
 logger = logging.getLogger("payments_pages.sweeping")
+
+OTHERS_COUNTED = 1000
+"""Rows of the other mode counted of each kind: that there are any is what must be seen."""
 
 
 @dataclass(slots=True)
 class SweepReport:
-    """Count what a sweep did: references by outcome, errors, purged unknown references."""
+    """Count what a sweep did: references by outcome, errors, purged unknown references.
+
+    `other_mode` is what it left alone, references and deliveries: it belongs to the mode that
+    this site is not in. `OTHERS_COUNTED` of each kind at most.
+    """
 
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     errors: int = 0
     purged: int = 0
+    other_mode: int = 0
 
     @property
     def taken(self) -> int:
@@ -48,6 +64,7 @@ def sweep_due(
 ) -> SweepReport:
     """Take every due reference through the path once, the oldest first; return the counts.
 
+    Only rows of this site's mode: what was left by the other one waits until `MODE` is that again.
     References nobody vouched for come last, and only so many a minute that turn out unknown.
     Rows that come due meanwhile are taken too. One row's error is logged and counted and stops
     nothing; it comes again by its own schedule. `stop` is asked before each row.
@@ -75,6 +92,9 @@ def sweep_due(
                 admission.charge()
         progress(report)
     report.purged = purge_unknown()
+    report.other_mode = sum(
+        rows[:OTHERS_COUNTED].count() for rows in (other_asks(), other_deliveries())
+    )
     return report
 
 
@@ -82,13 +102,10 @@ def oldest_due() -> dt.timedelta | None:
     """Return for how long the oldest due row has been waiting, by the database; None: nothing is.
 
     The one figure that shows every failure: it grows when no sweep runs, when the service is
-    down and when a handler fails.
+    down and when a handler fails. Rows of the other mode do not count: no sweep could end that.
     """
     waiting = ExpressionWrapper(UtcNow() - F("next_at"), output_field=DurationField())
-    ages = [
-        rows.primary().due().values_list(waiting, flat=True).first()
-        for rows in (Verification.objects, Fulfilment.objects)
-    ]
+    ages = [rows.due().values_list(waiting, flat=True).first() for rows in (asks(), deliveries())]
     return max((age for age in ages if age is not None), default=None)
 
 
@@ -120,11 +137,11 @@ def _due(batch: int, read: Callable[[int], list[tuple[str, bool]]]) -> Iterator[
 
 
 def _next(limit: int) -> list[tuple[str, bool]]:
-    asks = acquaintances().due().values_list("reference", flat=True)
-    deliveries = Fulfilment.objects.primary().due().values_list("transaction__reference", flat=True)
+    asked = acquaintances().due().values_list("reference", flat=True)
+    given = deliveries().due().values_list("transaction__reference", flat=True)
     lifts = _liftable().values_list("transaction__reference", flat=True)
-    asked = [(text, True) for text in asks[:limit]]
-    return asked + [(text, False) for texts in (deliveries, lifts) for text in texts[:limit]]
+    rows = [(text, True) for text in asked[:limit]]
+    return rows + [(text, False) for texts in (given, lifts) for text in texts[:limit]]
 
 
 def _liftable() -> FulfilmentQuerySet:
@@ -134,11 +151,10 @@ def _liftable() -> FulfilmentQuerySet:
     was made a moment after it looked.
     """
     if "callback" not in conf.attribution:
-        return Fulfilment.objects.none()
+        return deliveries().none()
     tokens = PaymentPage.objects.primary().values("token")
-    claims = Verification.objects.primary().filter(
-        reference_key=OuterRef("reference_key"), page_claim__in=tokens
-    )
+    claims = asks().filter(reference_key=OuterRef("reference_key"), page_claim__in=tokens)
+    # By the claims' mode it is of this one; `deliveries()` would look the same row up again.
     return Fulfilment.objects.primary().filter(
         Exists(claims), state=FulfilmentState.HELD, reason=Reason.UNATTRIBUTED
     )

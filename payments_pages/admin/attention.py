@@ -1,6 +1,7 @@
 """Say in sentences what needs attention, each with the way to it."""
 
 import datetime as dt
+from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -14,7 +15,8 @@ from payments_pages.admin.cells import moment
 from payments_pages.admin.deliveries import HoldFilter
 from payments_pages.admin.wording import own_words
 from payments_pages.attention import CAP, Attention, look
-from payments_pages.choices import FulfilmentState, VerificationState
+from payments_pages.choices import FulfilmentState, Mode, VerificationState
+from payments_pages.conf import conf
 
 __all__ = ["Line", "attention_lines", "by_hand_link", "said_age"]
 
@@ -119,12 +121,39 @@ def _counted(found: Attention, *, asked: bool) -> list[Line]:
             ),
             _verifications(state=VerificationState.UNKNOWN, vouched=True) if asked else "",
         ),
+        *_left_by_other_mode(found, asked=asked),
     ]
     return [
         Line(kind="attention", text=text % {"count": _figure(count)}, url=url)
         for count, text, url in lines
         if count
     ]
+
+
+def _left_by_other_mode(found: Attention, *, asked: bool) -> Iterator[tuple[int, str, str]]:
+    """Give what was left behind when MODE was changed: the sweep leaves it alone."""
+    yield (
+        found.other_deliveries,
+        ngettext(
+            "%(count)s delivery is of the other mode: it waits until MODE is that again.",
+            "%(count)s deliveries are of the other mode: they wait until MODE is that again.",
+            found.other_deliveries,
+        ),
+        _transactions(domain=_other_mode()),
+    )
+    yield (
+        found.other_asks,
+        ngettext(
+            "%(count)s reference is of the other mode: nobody asks until MODE is that again.",
+            "%(count)s references are of the other mode: nobody asks until MODE is that again.",
+            found.other_asks,
+        ),
+        _verifications(state=VerificationState.DUE) if asked else "",
+    )
+
+
+def _other_mode() -> str:
+    return str(Mode.TEST if conf.mode_or_blank == Mode.LIVE else Mode.LIVE)
 
 
 def _figure(count: int) -> str:

@@ -21,7 +21,9 @@ _ADVICE: Final[Mapping[str, object]] = {
         "page's own address, that happens by itself."
     ),
     Reason.MODE_MISMATCH: gettext_lazy(
-        "No real goods for test money: reject it, unless you know why the two are mixed here."
+        "It cannot be approved: once MODE is set right, the same payment would be delivered a "
+        "second time. If MODE is wrong, have it set right and ask the service again; that delivers "
+        "it. Then, or if MODE is right, reject this one."
     ),
     Reason.CURRENCY_MISMATCH: gettext_lazy(
         "Reject it and refund the payer, or approve it if you take this payment all the same."

@@ -7,12 +7,14 @@ from typing import Final
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from payments_pages.admin.cells import ltr, moment, money
+from payments_pages.admin.cells import ltr, mode_name, moment, money
 from payments_pages.admin.holds import advice_of, facts_of
 from payments_pages.admin.wording import own_words, price_of, words
 from payments_pages.choices import FulfilmentState, VerificationState
 from payments_pages.conf import conf
 from payments_pages.models import Fulfilment, Transaction, Verification
+from payments_pages.models.fulfilments import FulfilmentQuerySet
+from payments_pages.staff import is_of_other_mode
 
 __all__ = ["Why", "why"]
 
@@ -37,6 +39,8 @@ def why(transaction: Transaction, verification: Verification | None) -> Why:
         return _unpaid(transaction, verification)
     if fulfilment.state == FulfilmentState.HELD:
         return _held(transaction, fulfilment, verification)
+    if fulfilment.state in FulfilmentQuerySet.open_states and is_of_other_mode(fulfilment):
+        return _left(transaction)
     explain = _STATES.get(fulfilment.state)
     if explain is None:
         return Why(kind="waiting", heading=str(fulfilment.get_state_display()))
@@ -82,6 +86,20 @@ def _next_ask(verification: Verification | None) -> str:
     if verification.next_at is None:
         return ""
     return words(_("We ask again by ourselves, next at {time}."), time=moment(verification.next_at))
+
+
+def _left(transaction: Transaction) -> Why:
+    left = words(
+        _("It is a payment of {mode} mode, and this site takes {ours} payments now."),
+        mode=mode_name(transaction.domain) or "–",
+        ours=mode_name(conf.mode_or_blank) or "–",
+    )
+    return Why(
+        kind="attention",
+        heading=_("Paid, left in the other mode"),
+        sentences=(left, _("Nothing is delivered for it until MODE is that again.")),
+        advice=(_("Have MODE set back for as long as that takes, or reject it."),),
+    )
 
 
 def _pending(_transaction: Transaction, _fulfilment: Fulfilment) -> Why:

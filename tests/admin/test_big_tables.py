@@ -23,7 +23,13 @@ from payments_pages.admin.lists import CAP
 from payments_pages.choices import FulfilmentState, Reason, VerificationState
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.totals import take_totals
-from payments_pages.waiting import acquaintances, purge_unknown, strangers
+from payments_pages.waiting import (
+    acquaintances,
+    other_asks,
+    other_deliveries,
+    purge_unknown,
+    strangers,
+)
 
 pytestmark = [
     pytest.mark.django_db,
@@ -270,6 +276,8 @@ SWEPT: dict[str, Callable[[], Any]] = {
     "totals": lambda: take_totals("test"),
     "the timeline": lambda: list(Event.objects.filter(reference_key="x").order_by("pk")[:200]),
     "strangers to forget": purge_unknown,
+    "references of the other mode": lambda: list(other_asks()[:1000]),
+    "deliveries of the other mode": lambda: list(other_deliveries()[:1000]),
     "the state of deliveries": lambda: list(
         Fulfilment.objects.filter(state=FulfilmentState.HELD, reason=Reason.UNATTRIBUTED)[:100]
     ),

@@ -100,7 +100,10 @@ def _summary(report: SweepReport) -> str:
         parts.append(f"{report.errors} errors")
     if report.purged:
         parts.append(f"{report.purged} unknown forgotten")
-    return f"Swept {report.taken}" + (f": {', '.join(parts)}." if parts else ".")
+    said = f"Swept {report.taken}" + (f": {', '.join(parts)}." if parts else ".")
+    if report.other_mode:
+        said += f" {report.other_mode} of the other mode wait until MODE is that again."
+    return said
 
 
 class _Stop:

@@ -371,3 +371,22 @@ def test_a_later_answer_keeps_what_staff_said(
     assert (pageless.page, pageless.attributed_by) == (other, Attributed.STAFF)
     assert Verification.objects.get().state == "settled"
     assert Good.objects.count() == 1
+
+
+def test_a_payment_of_the_other_mode_is_not_approved_and_staff_are_told_why(
+    staff: Client, tea_box: PaymentPage, sandbox: Sandbox
+) -> None:
+    confirm_payment(
+        sandbox.pay("tea-box", domain="live"), door=Door.CALLBACK, page_token=tea_box.token
+    )
+    row = Transaction.objects.get()
+    page = staff.get(reverse("admin:payments_pages_transaction_change", args=[row.pk]))
+    assert "Approve and deliver" not in [str(label) for label, _url in page.context["possible"]]
+    assert "Reject" in [str(label) for label, _url in page.context["possible"]]
+    (advice,) = page.context["why"].advice
+    assert advice.startswith("It cannot be approved: once MODE is set right")
+    url = reverse("admin:payments_pages_transaction_approve", args=[row.pk])
+    answer = staff.post(url, {"note": "all the same"}, follow=True)
+    assert "It has changed" in said(answer) or "cannot be done" in said(answer)
+    assert state_of(row) == (FulfilmentState.HELD, Reason.MODE_MISMATCH)
+    assert not Good.objects.exists()

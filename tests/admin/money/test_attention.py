@@ -16,6 +16,7 @@ from payments_pages.choices import Door, FulfilmentState, Reason
 from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
+from payments_pages.sweeping import sweep_due
 from tests.admin.money.conftest import SignIn
 from tests.conftest import let_time_pass
 
@@ -114,6 +115,33 @@ def test_due_work_that_nobody_takes_is_told_by_its_age(
     assert line.text == "The oldest due work has waited for 2 hours: is the sweep running?"
 
 
+def test_what_the_other_mode_left_is_told_as_such_and_leads_to_it(
+    staff: Client, tea_box: PaymentPage, sandbox: Sandbox, configure: Any
+) -> None:
+    configure(HANDLER="tests.goods.handlers.fail_always")
+    asked = sandbox.pay("tea-box", status="pending")
+    failed = sandbox.pay("tea-box")
+    for reference in (asked, failed):
+        confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
+    let_time_pass(3 * 3600)
+    configure(MODE="live")
+    deliveries, asks = lines(staff)
+    assert deliveries.text.startswith("1 delivery is of the other mode: it waits until MODE")
+    assert failed in found_by(staff, deliveries.url)
+    assert asks.text.startswith("1 reference is of the other mode: nobody asks until MODE")
+    assert found_by(staff, asks.url) == [asked]
+    paid = Transaction.objects.get(reference=failed)
+    shown = staff.get(f"{INDEX}transaction/{paid.pk}/change/")
+    assert shown.context["why"].heading == "Paid, left in the other mode"
+    assert [str(label) for label, _url in shown.context["possible"]] == [
+        "Ask the service again", "Reject", "Add a note",
+    ]  # fmt: skip
+    configure(MODE="test", HANDLER="tests.goods.handlers.deliver")
+    sandbox.set_transaction(asked, status="success")
+    sweep_due()
+    assert look() == Attention()
+
+
 @pytest.mark.parametrize(
     ("hours", "age"), [(1, "59 minutes"), (1.02, "61 minutes"), (30, "29 hours"), (60, "2 days")]
 )
@@ -139,7 +167,7 @@ def test_counts_stop_at_a_hundred(staff: Client, held: Transaction) -> None:
             state=FulfilmentState.HELD,
             reason=Reason.UNATTRIBUTED,
         )
-        for row in Transaction.objects.filter(reference__startswith="R")
+        for row in Transaction.objects.filter(reference_key__startswith="key")
     )
     assert look().held == attention.CAP + 1
     assert lines(staff)[0].text == "100+ payments are held: they wait for a decision."
@@ -191,5 +219,5 @@ def test_only_who_may_see_payments_is_told(sign_in: SignIn, held: Transaction) -
 def test_it_costs_few_queries_however_much_there_is(
     staff: Client, held: Transaction, django_assert_max_num_queries: Any
 ) -> None:
-    with django_assert_max_num_queries(7):
+    with django_assert_max_num_queries(9):
         look()
