@@ -5,7 +5,8 @@ import hashlib
 import random
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connections
@@ -14,13 +15,14 @@ from django.db.models.functions import Now
 from django.db.models.sql.compiler import SQLCompiler
 from django.db.transaction import non_atomic_requests
 
-from payments_pages.exceptions import OpenTransactionError
+from payments_pages.exceptions import DeliveryError, OpenTransactionError
 
 __all__ = [
     "UtcNow",
     "from_now",
     "is_transient",
     "outside_transactions",
+    "refuse_ended_transaction",
     "refuse_open_transaction",
     "renew_connections",
     "text_key",
@@ -140,6 +142,35 @@ def renew_connections() -> None:
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
             connection.close_if_unusable_or_obsolete()
+
+
+@contextmanager
+def refuse_ended_transaction(using: str) -> Iterator[None]:
+    """Raise `DeliveryError` before any statement once SQLite has ended the transaction by itself.
+
+    It rolls all back when the disk is full or fails, and for ON CONFLICT ROLLBACK and
+    RAISE(ROLLBACK). If the error is swallowed, the writes after it commit each for itself, and
+    the COMMIT that Django sends has nothing to do. The driver knows, so asking costs no query.
+    The other databases either refuse what comes next (PostgreSQL) or do not tell their driver.
+    """
+    connection = connections[using]
+    if connection.vendor != "sqlite":
+        yield
+        return
+
+    def refuse() -> None:
+        line: Any = connection.connection
+        # A line that was closed under the transaction raises by itself.
+        if not connection.closed_in_transaction and not line.in_transaction:
+            raise DeliveryError("The database has ended the transaction under the handler.")
+
+    def guarded(execute: Callable[..., Any], *statement: Any) -> Any:
+        refuse()
+        return execute(*statement)
+
+    with connection.execute_wrapper(guarded):
+        yield
+    refuse()
 
 
 def refuse_open_transaction(doing: str) -> None:

@@ -16,13 +16,13 @@ import math
 import random
 import traceback
 
-from django.db import DatabaseError, InterfaceError, connections
-from django.db import transaction as db_transaction
+from django.db import DatabaseError, InterfaceError
 
 from payments_pages.choices import Door, EventKind, FulfilmentState, Outcome, Reason
+from payments_pages.completion import Completion, completed, note
 from payments_pages.conf import conf
 from payments_pages.databases import from_now, tried_again
-from payments_pages.exceptions import DeliveryError, PermanentFulfilmentError
+from payments_pages.exceptions import PermanentFulfilmentError
 from payments_pages.fulfilment import (
     await_delivery,
     claim,
@@ -33,8 +33,7 @@ from payments_pages.fulfilment import (
 )
 from payments_pages.handlers import Handler, load_handler
 from payments_pages.keys import read_key_or_blank
-from payments_pages.models import Event, Fulfilment, primary_alias
-from payments_pages.prepared import COMPLETE_FULFILMENT, INSERT_EVENT
+from payments_pages.models import Fulfilment, primary_alias
 from payments_pages.redaction import redact
 from payments_pages.signals import fulfilment_delivered, fulfilment_failed, fulfilment_held
 
@@ -43,8 +42,6 @@ __all__ = ["deliver", "deliver_here"]
 logger = logging.getLogger("payments_pages.fulfilment")
 
 LONGEST_BACKOFF = 3600.0
-COMPLETE_WITHIN = 2.0
-"""Seconds after which a delivery that the database undid is left to the sweep, not tried again."""
 
 
 def deliver_here(fulfilment: Fulfilment, *, due: bool, door: Door) -> Outcome:
@@ -68,11 +65,12 @@ def deliver(fulfilment: Fulfilment, *, door: Door) -> Outcome:
     and due again after a backoff that doubles to an hour.
     """
     give = _give_inside if conf.handler_atomic else _give_outside
+    completion = Completion(fulfilment, door)
     try:
-        given = give(fulfilment, load_handler(), door)
+        given = give(completion, load_handler())
     except Exception as error:  # noqa: BLE001 - the merchant's code may raise anything
         fulfilment.state = FulfilmentState.DELIVERING
-        outcome = _record_failure(fulfilment, error, door)
+        outcome = _record_failure(fulfilment, error, door, at_commit=completion.at_commit)
     else:
         outcome = Outcome.DELIVERED if given else Outcome.DELIVERING
         if not given:
@@ -82,6 +80,9 @@ def deliver(fulfilment: Fulfilment, *, door: Door) -> Outcome:
                 fulfilment.attempts,
                 extra=_facts(fulfilment, door),
             )
+    if completion.after is not None:
+        error = completion.after
+        _tell_error_after(fulfilment, _clean(fulfilment, f"{type(error).__name__}: {error}"), door)
     if outcome is Outcome.DELIVERED:
         logger.info(
             "fulfilment.delivered: %s: attempt %s",
@@ -93,79 +94,38 @@ def deliver(fulfilment: Fulfilment, *, door: Door) -> Outcome:
     return outcome
 
 
-def _give_inside(fulfilment: Fulfilment, handler: Handler, door: Door) -> bool:
+def _give_inside(completion: Completion, handler: Handler) -> bool:
     """Complete and run the handler in one transaction. False: fenced off, the handler did not run.
 
     What a deadlock or a serialization failure has rolled back is tried again at once.
     """
-    return _completed(fulfilment, handler, door)
+    return completion.run(handler)
 
 
-def _give_outside(fulfilment: Fulfilment, handler: Handler, door: Door) -> bool:
+def _give_outside(completion: Completion, handler: Handler) -> bool:
     """Run the handler with no transaction open, then complete.
 
     False: fenced off. Before the handler: it did not run, for who slept past the lease must not
     run it beside a later attempt. After it: the later attempt's word counts, ours is dropped.
     """
-    if not renew_lease(fulfilment):
+    if not renew_lease(completion.fulfilment):
         return False
-    handler(fulfilment)
+    handler(completion.fulfilment)
     # The work is done; only its record is missing. Each try spares a second call.
-    return _completed(fulfilment, _nothing_more, door, within=math.inf)
-
-
-def _completed(
-    fulfilment: Fulfilment, work: Handler, door: Door, *, within: float = COMPLETE_WITHIN
-) -> bool:
-    """Complete, again after a passing error; a commit whose answer was lost counts."""
-
-    def once(number: int) -> bool:
-        fulfilment.state = FulfilmentState.DELIVERING
-        return _complete(fulfilment, work, door) or (number > 0 and _was_completed(fulfilment))
-
-    return tried_again(once, using=primary_alias(Fulfilment), within=within)
+    return completion.run(_nothing_more, within=math.inf)
 
 
 def _nothing_more(fulfilment: Fulfilment) -> None:
     """Stand for the handler that has run already."""
 
 
-def _complete(fulfilment: Fulfilment, work: Handler, door: Door) -> bool:
-    """Set `delivered` under the claim and do the rest of the work; both commit or neither does."""
-    with db_transaction.atomic(using=primary_alias(Fulfilment), durable=True):
-        # `claimed(fulfilment)` by name: the fence is the first statement of its transaction.
-        mine = COMPLETE_FULFILMENT.run(
-            primary_alias(Fulfilment), pk=fulfilment.pk, attempt=fulfilment.attempts
-        )
-        if not mine:
-            return False
-        fulfilment.state = FulfilmentState.DELIVERED
-        work(fulfilment)
-        if connections[primary_alias(Fulfilment)].vendor == "mysql":
-            # A deadlock rolls InnoDB's whole transaction back, our mark with it, and lets what
-            # comes next commit: a handler that swallowed the error would be run again.
-            _refuse_lost_mark(fulfilment)
-        # A query after the handler: had it marked the block for rollback without raising, this
-        # raises, and we do not tell a payer "delivered" about what is then undone.
-        _event(fulfilment, EventKind.DELIVERED, door, f"attempt {fulfilment.attempts}")
-    return True
+def _record_failure(
+    fulfilment: Fulfilment, error: Exception, door: Door, *, at_commit: bool = True
+) -> Outcome:
+    """Write a failed attempt down, fenced: if the commit had taken effect after all, 0 rows.
 
-
-def _refuse_lost_mark(fulfilment: Fulfilment) -> None:
-    if not _was_completed(fulfilment):
-        raise DeliveryError("The database has rolled the delivery back under the handler.")
-
-
-def _was_completed(fulfilment: Fulfilment) -> bool:
-    """Say whether this very attempt is delivered: a commit may take effect and not be answered."""
-    done = Fulfilment.objects.primary().filter(
-        pk=fulfilment.pk, attempts=fulfilment.attempts, state=FulfilmentState.DELIVERED
-    )
-    return done.exists()
-
-
-def _record_failure(fulfilment: Fulfilment, error: Exception, door: Door) -> Outcome:
-    """Write a failed attempt down, fenced: if the commit had taken effect after all, 0 rows."""
+    `at_commit` says that the attempt had come as far as its own commit.
+    """
     text = _clean(fulfilment, f"{type(error).__name__}: {error}")
     reason = _verdict_on(error, fulfilment.attempts)
     state = FulfilmentState.HELD if reason else FulfilmentState.FAILED
@@ -179,8 +139,8 @@ def _record_failure(fulfilment: Fulfilment, error: Exception, door: Door) -> Out
             next_at=None if reason else from_now(delay * jitter),
         )
         if not recorded:
-            return _after_the_fence(fulfilment, text, door)
-        _event(fulfilment, EventKind.HELD if reason else EventKind.DELIVERY_FAILED, door, text)
+            return _after_the_fence(fulfilment, text, door, at_commit=at_commit)
+        note(fulfilment, EventKind.HELD if reason else EventKind.DELIVERY_FAILED, door, text)
     except (DatabaseError, InterfaceError):
         # The lease ends by itself and the sweep takes it from there.
         logger.warning(
@@ -211,24 +171,68 @@ def _facts(fulfilment: Fulfilment, door: Door) -> dict[str, object]:
     }
 
 
-def _after_the_fence(fulfilment: Fulfilment, text: str, door: Door) -> Outcome:
+def _after_the_fence(fulfilment: Fulfilment, text: str, door: Door, *, at_commit: bool) -> Outcome:
     """Tell what is true when our failure could not be written: another attempt has the row.
 
     The commit may also have succeeded and only what came after it failed: an `on_commit` hook
     of the merchant's, or the connection (case C62). Then the value is given.
     """
-    reference = fulfilment.transaction.reference
-    if _was_completed(fulfilment):
-        logger.error(
-            "fulfilment.error_after_delivery: %s: %s",
-            reference,
-            text,
-            extra=_facts(fulfilment, door),
-        )
+    if not at_commit and _take_back(fulfilment, text, door):
+        return Outcome.HELD
+    if completed(fulfilment).exists():
+        _tell_error_after(fulfilment, text, door)
         fulfilment.state = FulfilmentState.DELIVERED
         return Outcome.DELIVERED
-    logger.warning("fulfilment.fenced_off: %s: %s", reference, text, extra=_facts(fulfilment, door))
+    logger.warning(
+        "fulfilment.fenced_off: %s: %s",
+        fulfilment.transaction.reference,
+        text,
+        extra=_facts(fulfilment, door),
+    )
     return outcome_of(Fulfilment.objects.primary().get(pk=fulfilment.pk))
+
+
+def _take_back(fulfilment: Fulfilment, text: str, door: Door) -> bool:
+    """Hold for staff what reads "delivered" though its handler failed; False: it does not.
+
+    The one way out of `delivered`, and only for what never was: the database committed our mark
+    under the handler (DDL on MariaDB and MySQL does), and the handler then raised. Left alone, a
+    payer would be told "delivered" and get nothing. It is not tried again by itself, for
+    what the handler wrote before is committed too and would be given twice: a person looks.
+    Asking before the commit whether the transaction is still the same would not do: the next
+    write opens another, and MySQL tells neither. Fenced: this very attempt's mark and no other.
+    """
+    held = tried_again(
+        lambda _number: completed(fulfilment).update(
+            state=FulfilmentState.HELD,
+            reason=Reason.PERMANENT_ERROR,
+            last_error=text,
+            delivered_at=None,
+        ),
+        using=primary_alias(Fulfilment),
+    )
+    if not held:
+        return False
+    logger.critical(
+        "fulfilment.committed_early: %s: %s",
+        fulfilment.transaction.reference,
+        text,
+        extra=_facts(fulfilment, door),
+    )
+    fulfilment.state, fulfilment.reason = FulfilmentState.HELD, Reason.PERMANENT_ERROR
+    fulfilment.last_error = text
+    note(fulfilment, EventKind.HELD, door, text)
+    fulfilment_held.send_robust(sender=Fulfilment, fulfilment=fulfilment)
+    return True
+
+
+def _tell_error_after(fulfilment: Fulfilment, text: str, door: Door) -> None:
+    logger.error(
+        "fulfilment.error_after_delivery: %s: %s",
+        fulfilment.transaction.reference,
+        text,
+        extra=_facts(fulfilment, door),
+    )
 
 
 def _verdict_on(error: Exception, attempts: int) -> Reason:
@@ -244,8 +248,3 @@ def _clean(fulfilment: Fulfilment, text: str, limit: int = 500) -> str:
         fulfilment.transaction.customer_email,
         limit=limit,
     )
-
-
-def _event(fulfilment: Fulfilment, kind: EventKind, door: Door, detail: str) -> None:
-    event = Event(reference_key=fulfilment.reference_key, kind=kind, door=door, detail=detail)
-    INSERT_EVENT.run(primary_alias(Event), event)

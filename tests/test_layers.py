@@ -26,7 +26,7 @@ LAYERS: dict[str, int] = {
     "envelope": 2, "failures": 2, "gates": 2, "models": 2, "prepared": 2, "sessions": 2, "sockets": 2,
     "statements": 2, "transport": 2,
     # Steps of the path.
-    "admission": 3, "attribution": 3, "delivery": 3, "following": 3, "fulfilment": 3, "handlers": 3, "mirror": 3, "nudging": 3,
+    "admission": 3, "attribution": 3, "completion": 3, "delivery": 3, "following": 3, "fulfilment": 3, "handlers": 3, "mirror": 3, "nudging": 3,
     "policy": 3, "reconsidering": 3, "recording": 3, "schedule": 3, "verification": 3, "waiting": 3,
     # Use cases.
     "attention": 4, "confirmation": 4, "export": 4, "outcomes": 4, "pages": 4, "retention": 4, "roles": 4, "staff": 4, "sweeping": 4,
@@ -50,7 +50,7 @@ ARROWS: frozenset[tuple[str, str]] = frozenset({
     ("gates", "breaker"), ("gates", "bulkhead"), ("sessions", "sockets"),
     ("transport", "answers"), ("transport", "breaker"), ("transport", "failures"),
     ("transport", "gates"), ("transport", "sessions"), ("transport", "sockets"),
-    ("admission", "verification"), ("admission", "waiting"), ("attribution", "policy"), ("delivery", "fulfilment"), ("delivery", "handlers"),
+    ("admission", "verification"), ("admission", "waiting"), ("attribution", "policy"), ("completion", "handlers"), ("delivery", "completion"), ("delivery", "fulfilment"), ("delivery", "handlers"),
     ("fulfilment", "policy"), ("nudging", "fulfilment"),
     ("mirror", "attribution"),
     ("recording", "attribution"), ("recording", "fulfilment"), ("recording", "mirror"),
