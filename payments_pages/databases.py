@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from django.db import DatabaseError, InterfaceError, OperationalError, connections
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    connections,
+)
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 from django.db.models.sql.compiler import SQLCompiler
@@ -35,17 +42,33 @@ Result = TypeVar("Result")
 _PAUSES = (0.03, 0.1, 0.3)
 """Seconds, half as much or half again, before something is tried again."""
 
-# Deadlock, lock wait, snapshot isolation, a statement's time, and the connection's own ends
-# (MariaDB, MySQL).
-_TRANSIENT_NUMBERS = frozenset(
-    {1020, 1040, 1053, 1205, 1213, 1927, 1969, 2002, 2003, 2006, 2013, 2055, 3024, 4031}
+# What is over a moment later, so that it is worth another try at once.
+#
+# Deadlock, lock wait, snapshot isolation, an interrupted statement or commit, a conflict of the
+# cluster's, too many connections, and the connection's own ends (MariaDB, MySQL).
+_BRIEF_NUMBERS = frozenset(
+    {1020, 1040, 1053, 1158, 1159, 1160, 1161, 1180, 1184, 1203, 1205, 1213, 1317, 1927, 1969}
+    | {2002, 2003, 2006, 2013, 2055, 3024, 3101, 4031}
 )
 # Serialization failure, deadlock, lock not available, a statement's time, shutdowns, too many
 # connections; class 08 is the connection (PostgreSQL).
-_TRANSIENT_SQLSTATES = frozenset(
+_BRIEF_SQLSTATES = frozenset(
     {"40001", "40P01", "55P03", "57014", "57P01", "57P02", "57P03", "57P05", "53300"}
 )
-_TRANSIENT_SQLITE = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_BRIEF_SQLITE = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+
+# What lasts until the servers have changed places or somebody has made room: unknown all the
+# same, and no fault of the payment's, but a second try at once only keeps the payer waiting.
+#
+# Read-only after a failover, a node that has left its cluster, full disks, an account's hourly
+# limit, a host that is locked out (MariaDB, MySQL).
+_LONG_NUMBERS = frozenset({1021, 1047, 1114, 1129, 1226, 1290, 1792, 1836})
+# Read-only, full disk, no memory, and a transaction that was open or idle for too long: its second
+# run would be as long (PostgreSQL).
+_LONG_SQLSTATES = frozenset({"25006", "25P03", "25P04", "53100", "53200"})
+_LONG_SQLITE = frozenset(
+    {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
+)
 
 
 class UtcNow(Now):
@@ -80,26 +103,52 @@ def text_key(*parts: str) -> str:
 
 def is_transient(error: BaseException) -> bool:
     """Tell whether a database error means "unknown: look again later" rather than a fault."""
+    return _is_brief(error) or _is_long(error)
+
+
+def _is_brief(error: BaseException) -> bool:
+    """Tell whether it is worth another try at once."""
+    code = _code_of(error)
+    if isinstance(code, str):
+        return code in _BRIEF_SQLSTATES or code.startswith("08")
+    if _is_sqlites(error):
+        return code in _BRIEF_SQLITE
+    # psycopg gives no state when the line to the server is cut.
+    lost = isinstance(error, OperationalError) and code is None
+    return lost or isinstance(error, InterfaceError) or code in _BRIEF_NUMBERS
+
+
+def _is_long(error: BaseException) -> bool:
+    """Tell whether it lasts until the database's keepers have done something."""
+    code = _code_of(error)
+    if isinstance(code, str):
+        return code in _LONG_SQLSTATES
+    return code in (_LONG_SQLITE if _is_sqlites(error) else _LONG_NUMBERS)
+
+
+def _is_sqlites(error: BaseException) -> bool:
+    return isinstance(error.__cause__ or error, sqlite3.Error)
+
+
+def _code_of(error: BaseException) -> str | int | None:
+    """Return what the driver says: a SQLSTATE, MariaDB's number, SQLite's primary code, or nothing.
+
+    The class alone says nothing: SQLite's "no such table" has the same one as its "locked".
+    """
     if not isinstance(error, DatabaseError | InterfaceError):
-        return False
+        return None
     cause = error.__cause__ or error
     if isinstance(cause, sqlite3.Error):
-        # The class alone says nothing: "no such table" has the same one. The low byte of the
-        # code is the kind; errors of the module itself have no code.
-        return getattr(cause, "sqlite_errorcode", 0) & 0xFF in _TRANSIENT_SQLITE
-    if isinstance(error, InterfaceError):
-        return True
+        # The low byte is the kind; errors of the module itself have no code.
+        return int(getattr(cause, "sqlite_errorcode", 0)) & 0xFF
     state = getattr(cause, "sqlstate", None)
     if isinstance(state, str):
-        return state in _TRANSIENT_SQLSTATES or state.startswith("08")
-    if cause.args and isinstance(cause.args[0], int):
-        return cause.args[0] in _TRANSIENT_NUMBERS
-    # psycopg gives no state when the line to the server is cut.
-    return isinstance(error, OperationalError)
+        return state
+    return cause.args[0] if cause.args and isinstance(cause.args[0], int) else None
 
 
 def tried_again(action: Callable[[int], Result], *, using: str, within: float = 2.0) -> Result:
-    """Do it, and at most three times more when it ends in a passing error; the last one is raised.
+    """Do it, and at most three times more when it ends in a brief error; the last one is raised.
 
     `action` gets the number of the try, from 0. It must be a read, or a transaction of its own
     (one statement outside of any is one) whose first statement is its fence: after a lost answer
@@ -115,7 +164,7 @@ def tried_again(action: Callable[[int], Result], *, using: str, within: float = 
         try:
             return action(number)
         except (DatabaseError, InterfaceError) as error:
-            if not is_transient(error) or time.monotonic() - started > within:
+            if not _is_brief(error) or time.monotonic() - started > within:
                 raise
             time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - keeps rivals apart
             connections[using].close_if_unusable_or_obsolete()
@@ -177,7 +226,11 @@ def refuse_open_transaction(doing: str) -> None:
     """Raise `OpenTransactionError` if any connection of this thread has an open transaction.
 
     The wrapper that Django's own TestCase opens does not count, as it does not for `durable`.
+    A connection with autocommit off counts: it is one long transaction, with or without a block.
     """
+    connections[
+        DEFAULT_DB_ALIAS
+    ]  # a thread's first call must see its AUTOCOMMIT, before anything is open
     for connection in connections.all(initialized_only=True):
         blocks = getattr(connection, "atomic_blocks", [])
         if any(not getattr(block, "_from_testcase", False) for block in blocks):
@@ -186,3 +239,15 @@ def refuse_open_transaction(doing: str) -> None:
                 "undo what the payer was told. Leave the atomic() block first, or call "
                 "confirm_payment_on_commit(reference) inside it."
             )
+        if not connection.in_atomic_block and not _commits_by_itself(connection):
+            raise OpenTransactionError(
+                f"{doing} with autocommit off on {connection.alias!r}: a rollback would undo what "
+                "the payer was told. Call set_autocommit(True) first, or take AUTOCOMMIT out of "
+                "DATABASES."
+            )
+
+
+def _commits_by_itself(connection: BaseDatabaseWrapper) -> bool:
+    if connection.connection is not None:
+        return bool(connection.autocommit)
+    return bool(connection.settings_dict.get("AUTOCOMMIT", True))

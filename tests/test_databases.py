@@ -6,10 +6,12 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from http import HTTPStatus
 from typing import Any
 
 import pytest
 from django.db import (
+    DEFAULT_DB_ALIAS,
     DatabaseError,
     IntegrityError,
     InterfaceError,
@@ -21,6 +23,8 @@ from django.db import (
 from django.db import (
     transaction as db_transaction,
 )
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
@@ -193,7 +197,8 @@ class Coded(Exception):
     ("state", "transient"),
     [("40001", True), ("40P01", True), ("55P03", True), ("57P01", True), ("08006", True),
      ("57014", True), ("53300", True), (None, True), ("42P01", False), ("23505", False),
-     ("22003", False), ("25P02", False)],
+     ("25006", True), ("25P03", True), ("25P04", True), ("53100", True), ("53200", True),
+     ("22003", False), ("25P02", False), ("25001", False), ("XX000", False)],
 )  # fmt: skip
 def test_postgresqls_states(state: str | None, transient: bool) -> None:
     assert is_transient(caused(OperationalError(), Coded(state))) is transient
@@ -202,7 +207,10 @@ def test_postgresqls_states(state: str | None, transient: bool) -> None:
 @pytest.mark.parametrize(
     ("number", "transient"),
     [(1205, True), (1213, True), (1020, True), (2006, True), (2013, True), (1040, True),
-     (1053, True), (1927, True), (1146, False), (1062, False), (1406, False), (1054, False)],
+     (1053, True), (1927, True), (1021, True), (1047, True), (1114, True), (1129, True),
+     (1158, True), (1159, True), (1160, True), (1161, True), (1180, True), (1184, True),
+     (1203, True), (1226, True), (1290, True), (1317, True), (1792, True), (1836, True),
+     (3101, True), (1045, False), (1364, False), (1146, False), (1062, False), (1406, False), (1054, False)],
 )  # fmt: skip
 def test_mariadbs_and_mysqls_numbers(number: int, transient: bool) -> None:
     assert is_transient(caused(OperationalError(), Exception(number, "words"))) is transient
@@ -212,6 +220,93 @@ def test_sqlites_own_errors() -> None:
     assert not is_transient(caused(InterfaceError(), sqlite3.InterfaceError("bad parameter")))
     assert not is_transient(caused(OperationalError(), sqlite3.OperationalError("locked, busy")))
     assert not is_transient(caused(ProgrammingError(), sqlite3.ProgrammingError("closed")))
+
+
+class SqliteError(sqlite3.OperationalError):
+    """An error of the engine's, with its extended code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__("words")
+        self.sqlite_errorcode = code
+
+
+@pytest.mark.parametrize(
+    ("code", "transient"),
+    [(sqlite3.SQLITE_BUSY, True), (sqlite3.SQLITE_BUSY_SNAPSHOT, True),
+     (sqlite3.SQLITE_READONLY, True), (sqlite3.SQLITE_READONLY_DBMOVED, True),
+     (sqlite3.SQLITE_FULL, True), (sqlite3.SQLITE_IOERR_WRITE, True),
+     (sqlite3.SQLITE_CANTOPEN, True), (sqlite3.SQLITE_ERROR, False),
+     (sqlite3.SQLITE_CORRUPT, False), (sqlite3.SQLITE_CONSTRAINT, False)],
+)  # fmt: skip
+def test_sqlites_codes(code: int, transient: bool) -> None:
+    assert is_transient(caused(OperationalError(), SqliteError(code))) is transient
+
+
+@contextmanager
+def read_only() -> Iterator[None]:
+    """Be what a server is that has just become another one's replica."""
+    with connection.cursor() as cursor:
+        if VENDOR == "sqlite":
+            cursor.execute("PRAGMA query_only = 1")
+        elif VENDOR == "postgresql":
+            cursor.execute("SET default_transaction_read_only = on")
+        else:
+            cursor.execute("SET SESSION TRANSACTION READ ONLY")
+    try:
+        yield
+    finally:
+        if VENDOR == "sqlite":
+            with connection.cursor() as cursor:
+                cursor.execute("PRAGMA query_only = 0")
+        connection.close()
+
+
+@at_once
+def test_a_read_only_server_is_told_as_unavailable_at_every_door_and_tried_once(
+    tea_box: PaymentPage, sandbox: Sandbox, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    reference = sandbox.pay("tea-box")
+    writes: list[str] = []
+
+    def count(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        if sql.startswith(("INSERT", "UPDATE")):
+            writes.append(sql)
+        return execute(sql, *rest)
+
+    callback = reverse("payments_pages:page-callback", args=[tea_box.token])
+    with read_only():
+        with connection.execute_wrapper(count):
+            came_back = client.get(callback, {"reference": reference})
+        asked = client.post(
+            reverse("payments_pages:confirm"),
+            {"reference": reference},
+            content_type="application/json",
+        )
+    assert len(writes) == 1, "a second try at once would meet the same server"
+    assert came_back.status_code == HTTPStatus.OK, "we cannot confirm right now"
+    assert asked.status_code == HTTPStatus.SERVICE_UNAVAILABLE
+    assert asked.json()["outcome"] == Outcome.UNAVAILABLE
+    assert caplog.text.count("confirmation.database_busy") == 2
+    assert confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token).outcome is (
+        Outcome.DELIVERED
+    )
+
+
+@at_once
+def test_a_server_that_becomes_read_only_before_the_delivery_leaves_it_to_the_sweep(
+    tea_box: PaymentPage, sandbox: Sandbox, configure: Any
+) -> None:
+    configure(HANDLER="tests.goods.handlers.fail_always")
+    reference = sandbox.pay("tea-box")
+    confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
+    configure(HANDLER="tests.goods.handlers.give")
+    with read_only():
+        told = confirm_payment(reference, door=Door.CALLBACK).outcome
+    assert told is Outcome.UNAVAILABLE
+    assert not Good.objects.exists()
+    let_time_pass(61)
+    assert sweep_due().outcomes == {Outcome.DELIVERED: 1}
+    assert Good.objects.count() == 1
 
 
 @at_once
@@ -340,3 +435,40 @@ def test_an_open_transaction_is_refused_by_name() -> None:
         refuse_open_transaction("Something was done")
     assert str(caught.value).startswith("Something was done inside an open transaction")
     refuse_open_transaction(str(uuid.uuid4()))
+
+
+@at_once
+@pytest.mark.parametrize("spoken", [False, True])
+def test_a_connection_without_autocommit_is_refused_and_told_what_to_do(
+    tea_box: PaymentPage, sandbox: Sandbox, spoken: bool
+) -> None:
+    """All would seem well, and a rollback would take it back: no block is open, ever."""
+    reference = sandbox.pay("tea-box")
+    db_transaction.set_autocommit(False)
+    try:
+        if spoken:
+            assert PaymentPage.objects.count() == 1
+        with pytest.raises(OpenTransactionError, match="autocommit off on 'default'") as caught:
+            confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
+        assert "set_autocommit(True)" in str(caught.value)
+        with db_transaction.atomic(), pytest.raises(OpenTransactionError, match="open transaction"):
+            refuse_open_transaction("Something")
+    finally:
+        db_transaction.rollback()
+        db_transaction.set_autocommit(True)
+    told = confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
+    assert told.outcome is Outcome.DELIVERED
+
+
+@at_once
+def test_a_connection_that_would_open_without_autocommit_is_refused_before_it_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def first_call() -> None:
+        monkeypatch.setitem(connections.settings[DEFAULT_DB_ALIAS], "AUTOCOMMIT", False)
+        with pytest.raises(OpenTransactionError, match="take AUTOCOMMIT out of DATABASES"):
+            refuse_open_transaction("Something")
+
+    in_thread(first_call).result()
+    monkeypatch.undo()
+    in_thread(lambda: refuse_open_transaction("Nothing")).result()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import InterfaceError, ProgrammingError, connection, transaction
+from django.db import InterfaceError, OperationalError, ProgrammingError, connection, transaction
 
 from payments_pages import databases
 from payments_pages.choices import Door, Outcome
@@ -165,12 +165,27 @@ def test_there_are_at_most_four_tries() -> None:
     assert numbers == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("error", [ProgrammingError("no such column"), RuntimeError("no luck")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        ProgrammingError("no such column"),
+        RuntimeError("no luck"),
+        OperationalError(1290, "the server is read-only"),
+        OperationalError(1021, "the disk is full"),
+    ],
+)
 def test_what_does_not_pass_is_not_tried_again(error: Exception) -> None:
     action, numbers = failing([error])
     with pytest.raises(type(error)):
         tried_again(action, using=connection.alias)
     assert numbers == [0]
+
+
+@pytest.mark.parametrize("number", [1180, 1203, 1317, 3101])
+def test_what_is_over_a_moment_later_is_tried_again(number: int) -> None:
+    action, numbers = failing([OperationalError(number, "words")])
+    assert tried_again(action, using=connection.alias) == "done"
+    assert numbers == [0, 1]
 
 
 def test_an_error_that_was_long_in_coming_is_not_waited_for_again() -> None:
