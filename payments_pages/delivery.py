@@ -81,8 +81,8 @@ def deliver(fulfilment: Fulfilment, *, door: Door) -> Outcome:
                 extra=_facts(fulfilment, door),
             )
     if completion.after is not None:
-        error = completion.after
-        _tell_error_after(fulfilment, _clean(fulfilment, f"{type(error).__name__}: {error}"), door)
+        late = completion.after
+        _tell_error_after(fulfilment, _clean(fulfilment, f"{type(late).__name__}: {late}"), door)
     if outcome is Outcome.DELIVERED:
         logger.info(
             "fulfilment.delivered: %s: attempt %s",
