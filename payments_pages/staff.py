@@ -75,7 +75,7 @@ def may_approve(fulfilment: Fulfilment) -> bool:
     """
     return (
         fulfilment.state == FulfilmentState.HELD
-        and fulfilment.reason in POLICY_REASONS - {Reason.MODE_MISMATCH}
+        and fulfilment.reason in POLICY_REASONS
         and _is_of_own_mode(fulfilment)
         and not is_of_other_mode(fulfilment)
     )
