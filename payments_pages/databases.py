@@ -228,9 +228,8 @@ def refuse_open_transaction(doing: str) -> None:
     The wrapper that Django's own TestCase opens does not count, as it does not for `durable`.
     A connection with autocommit off counts: it is one long transaction, with or without a block.
     """
-    connections[
-        DEFAULT_DB_ALIAS
-    ]  # a thread's first call must see its AUTOCOMMIT, before anything is open
+    # A thread that has not asked its database for anything yet knows of no connection.
+    connections[DEFAULT_DB_ALIAS]
     for connection in connections.all(initialized_only=True):
         blocks = getattr(connection, "atomic_blocks", [])
         if any(not getattr(block, "_from_testcase", False) for block in blocks):
