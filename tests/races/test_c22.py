@@ -1,5 +1,6 @@
 """C22: nobody waits at a row that somebody holds while the service, or the handler, takes long."""
 
+import os
 import threading
 import time
 from collections import Counter
@@ -17,7 +18,8 @@ from pytest_django.live_server_helper import LiveServer
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
 from payments_pages.signatures import sign
-from tests.conftest import expect_payment, in_thread
+from payments_pages.sweeping import sweep_due
+from tests.conftest import expect_payment, in_thread, let_time_pass
 from tests.doors.signing import HEADER, SECRET, event
 from tests.goods.handlers import give
 from tests.goods.models import Good
@@ -28,6 +30,7 @@ SLOW, QUICK = "PPG-1022", "PPG-1023"
 SECONDS = 4.5
 """The case says 5, which is READ_TIMEOUT itself: then there may be no answer at all."""
 BUSY = threading.Event()
+ISOLATION = os.environ.get("TESTS_ISOLATION")
 
 
 def give_slowly(fulfilment: Fulfilment) -> None:
@@ -111,6 +114,10 @@ def nobody_waits(site: Site, sandbox: Sandbox, begun: Callable[[], bool]) -> Non
     page = sandbox.state.find_page("tea-box")
     assert page is not None
     assert page["name"] == PaymentPage.objects.get().name == "Tea box, large"
+    if ISOLATION == "serializable":
+        # A transaction of 4.5 s beside others is undone there, and not tried again in a request.
+        let_time_pass(3600)
+        sweep_due()
     goods = Counter(Good.objects.values_list("reference", flat=True))
     assert goods == {SLOW: 1, QUICK: 1}
     assert set(Fulfilment.objects.values_list("state", flat=True)) == {"delivered"}
@@ -132,5 +139,7 @@ def test_c22_a_slow_handler_holds_up_nobody_else(
 ) -> None:
     if atomic and connection.vendor == "sqlite":
         pytest.skip("there an atomic handler is the one writer of the database for its time")
+    if atomic and connection.vendor == "mysql" and ISOLATION in {"repeatable read", "snapshot"}:
+        pytest.skip("InnoDB locks the gap after what an open transaction has changed: no INSERT")
     configure(HANDLER=f"{__name__}.give_slowly", HANDLER_ATOMIC=atomic)
     nobody_waits(site, sandbox, BUSY.is_set)
