@@ -23,6 +23,8 @@ from django.db import (
 from django.db import (
     transaction as db_transaction,
 )
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -58,17 +60,23 @@ def rename(row: PaymentPage, name: str) -> None:
 
 @contextmanager
 def impatient() -> Iterator[None]:
-    """Wait for a lock as briefly as this database can."""
-    with connection.cursor() as cursor:
-        if VENDOR == "sqlite":
-            cursor.execute("PRAGMA busy_timeout = 100")
-        elif VENDOR == "postgresql":
-            cursor.execute("SET lock_timeout = '100ms'")
-        else:
-            cursor.execute("SET innodb_lock_wait_timeout = 1")
+    """Wait for a lock as briefly as this database can, on a connection made anew as well."""
+    hurry = {
+        "sqlite": "PRAGMA busy_timeout = 100",
+        "postgresql": "SET lock_timeout = '100ms'",
+        "mysql": "SET innodb_lock_wait_timeout = 1",
+    }[VENDOR]
+
+    def tell(connection: BaseDatabaseWrapper, **_more: object) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(hurry)
+
+    tell(connection)
+    connection_created.connect(tell)
     try:
         yield
     finally:
+        connection_created.disconnect(tell)
         connection.close()
 
 

@@ -1,10 +1,9 @@
 """Keep leases and lose them, and come too late, with guards and without."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from unittest.mock import patch
 
-from payments_pages import delivery
 from payments_pages.choices import Door, FulfilmentState
 from payments_pages.delivery import deliver, deliver_here
 from tests.histories.stage import OPEN, PAID, Stage, fulfilment_of, told
@@ -15,7 +14,9 @@ from torture.unguarded import GUARDS, take_guards_away
 
 @contextmanager
 def _no_guards() -> Iterator[None]:
-    with patch.multiple(delivery, **{name: getattr(delivery, name) for name in GUARDS}):
+    with ExitStack() as kept:
+        for module, name in GUARDS:
+            kept.enter_context(patch.object(module, name, getattr(module, name)))
         take_guards_away()
         yield  # they are as they were, afterwards
 
