@@ -52,7 +52,7 @@ def _revise(
     transaction: Transaction, fulfilment: Fulfilment, attribution: Attribution, *, door: Door
 ) -> bool:
     state, reason = fulfilment.state, fulfilment.reason
-    new = transaction.attributed_by == Attributed.NONE
+    new = transaction.attributed_by == Attributed.NONE and attribution.by is not Attributed.NONE
 
     @db_transaction.atomic(using=primary_alias(Fulfilment), durable=True)
     def once(_number: int) -> bool:

@@ -145,7 +145,7 @@ def shop(directory: Path) -> Iterator[Place]:
     from example_project.demo.running import furnish, start_site  # noqa: PLC0415
     from example_project.demo.screens import admin_screens, payer_screens  # noqa: PLC0415
     from example_project.demo.storage import Storage  # noqa: PLC0415
-    from tests.browser.acts import Acts, Shot, opened  # noqa: PLC0415
+    from tests.browser.acts import Acts, Shot, opened  # noqa: PLC0415 - after the settings
 
     addresses = Addresses(site_port=SITE_PORT, sandbox_port=SANDBOX_PORT)
     storage = Storage(directory)

@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -61,24 +62,31 @@ def test_a_step_that_is_undone_is_done_again_at_once(
     assert len(kinds) == len(set(kinds)), "nothing is told twice"
 
 
+@contextmanager
+def a_rival_at(model: type[Verification | Fulfilment]) -> Iterator[None]:
+    """Let another transaction have changed the rows, and commit while ours waits for them."""
+    taken = threading.Event()
+
+    def touch() -> None:
+        with transaction.atomic():
+            model.objects.update(last_error="as it was")
+            taken.set()
+            time.sleep(0.3)
+
+    rival = in_thread(touch)
+    assert taken.wait(10)
+    yield
+    rival.result()
+
+
 def test_a_claim_that_a_rival_undoes_is_made_again(tea_box: PaymentPage, sandbox: Sandbox) -> None:
     """Where the server gives each statement a snapshot of its own, any claim may be undone."""
     reference = sandbox.pay("tea-box", status="pending")
     confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
     sandbox.set_transaction(reference, status="success")
     let_time_pass(61)
-    taken = threading.Event()
-
-    def touch() -> None:
-        with transaction.atomic():
-            Verification.objects.update(last_error="as it was")
-            taken.set()
-            time.sleep(0.3)
-
-    rival = in_thread(touch)
-    assert taken.wait(10)
-    found = confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
-    rival.result()
+    with a_rival_at(Verification):
+        found = confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
     assert found.outcome is Outcome.DELIVERED
 
 
@@ -89,18 +97,8 @@ def test_the_claim_of_a_delivery_that_a_rival_undoes_is_made_again(
     confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
     Good.objects.all().delete()
     Fulfilment.objects.update(state="pending", delivered_at=None)
-    taken = threading.Event()
-
-    def touch() -> None:
-        with transaction.atomic():
-            Fulfilment.objects.update(last_error="as it was")
-            taken.set()
-            time.sleep(0.3)
-
-    rival = in_thread(touch)
-    assert taken.wait(10)
-    found = confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
-    rival.result()
+    with a_rival_at(Fulfilment):
+        found = confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
     assert found.outcome is Outcome.DELIVERED
     assert Good.objects.count() == 1
 
