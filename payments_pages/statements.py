@@ -13,7 +13,7 @@ Use it where the path is hot, and the ORM everywhere else.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from threading import Lock
+from threading import RLock
 from types import NoneType
 from typing import Any, Generic, TypeVar, cast
 
@@ -87,15 +87,35 @@ class _Sql:
         return params
 
 
+class _Kept:
+    """Hold what was compiled for a connection, and let one thread at a time run it.
+
+    Threads share a connection in a LiveServerTestCase on SQLite in memory, and from Python 3.12
+    on its driver gives both the same prepared statement, and one the other's row.
+    """
+
+    __slots__ = ("compiled", "lock")
+
+    def __init__(self) -> None:
+        self.compiled: dict[Any, Any] = {}
+        self.lock = RLock()
+
+
 class _Statement:
     """Keep what was compiled on the connection itself: it is used, and ends, with that."""
 
     def _compiled(self, connection: BaseDatabaseWrapper, kind: object = None) -> Any:
-        kept = vars(connection).setdefault(_KEPT, {})
+        kept = self._kept(connection).compiled
         found = kept.get((self, kind))
         if found is None:
             found = kept[self, kind] = self._compile(connection, kind)
         return found
+
+    @staticmethod
+    def _kept(connection: BaseDatabaseWrapper) -> _Kept:
+        own = vars(connection)
+        kept: _Kept = own.get(_KEPT) or own.setdefault(_KEPT, _Kept())
+        return kept
 
     def _compile(self, connection: BaseDatabaseWrapper, kind: Any) -> Any:
         raise NotImplementedError
@@ -113,14 +133,13 @@ class Select(_Statement, Generic[Row]):
 
     def _first(self, using: str, values: dict[str, object]) -> Row | None:
         connection = connections[using]
-        sql, compiler, objects, lock = self._compiled(connection)
-        with connection.cursor() as cursor:
-            cursor.execute(sql.text, sql.params(values, connection))
-            row = cursor.fetchone()
-        if row is None:
-            return None
-        # Threads share a connection in a LiveServerTestCase on SQLite in memory.
-        with lock:
+        with self._kept(connection).lock:
+            sql, compiler, objects = self._compiled(connection)
+            with connection.cursor() as cursor:
+                cursor.execute(sql.text, sql.params(values, connection))
+                row = cursor.fetchone()
+            if row is None:
+                return None
             compiler.execute_sql = lambda *_arguments, **_named: [[row]]
             return cast("Row", next(iter(objects)))
 
@@ -131,7 +150,7 @@ class Select(_Statement, Generic[Row]):
         converters = compiler.get_converters([one[0] for one in compiler.select])
         compiler.get_converters = lambda _expressions: converters
         queryset.query.get_compiler = lambda *_arguments, **_named: compiler  # type: ignore[method-assign]
-        return sql, compiler, ModelIterable(queryset), Lock()
+        return sql, compiler, ModelIterable(queryset)
 
 
 class Update(_Statement):
@@ -143,8 +162,12 @@ class Update(_Statement):
     def run(self, using: str, **values: object) -> int:
         """Return how many rows the condition has matched."""
         connection = connections[using]
-        sql = self._compiled(connection)
-        with mark_for_rollback_on_error(using), connection.cursor() as cursor:
+        with (
+            self._kept(connection).lock,
+            mark_for_rollback_on_error(using),
+            connection.cursor() as cursor,
+        ):
+            sql = self._compiled(connection)
             cursor.execute(sql.text, sql.params(values, connection))
             return int(cursor.rowcount)
 
@@ -173,7 +196,11 @@ class Insert(_Statement, Generic[Row]):
         meta: Any = self._model._meta  # noqa: SLF001 - Django documents it
         sent = {"sender": self._model, "instance": row, "raw": False, "using": using}
         pre_save.send(**sent, update_fields=None)
-        with mark_for_rollback_on_error(using), connection.cursor() as cursor:
+        with (
+            self._kept(connection).lock,
+            mark_for_rollback_on_error(using),
+            connection.cursor() as cursor,
+        ):
             self._execute(cursor, connection, [row], values)
             if connection.features.can_return_columns_from_insert:
                 key = cursor.fetchone()[0]
@@ -186,7 +213,11 @@ class Insert(_Statement, Generic[Row]):
     def run_all(self, using: str, rows: Sequence[Row]) -> None:
         """Insert several objects in one statement; like `bulk_create`, without keys and signals."""
         connection = connections[using]
-        with mark_for_rollback_on_error(using), connection.cursor() as cursor:
+        with (
+            self._kept(connection).lock,
+            mark_for_rollback_on_error(using),
+            connection.cursor() as cursor,
+        ):
             self._execute(cursor, connection, rows, {}, keys=False)
         for row in rows:
             self._keep(row, using)

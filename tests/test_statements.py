@@ -4,10 +4,12 @@ import datetime as dt
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, connections, models, transaction
+from django.db.models import F
 from django.db.models.signals import post_save, pre_save
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -240,35 +242,88 @@ def test_threads_that_share_a_connection_each_get_their_own_row(
     transactional_db: None,
 ) -> None:
     """As in a LiveServerTestCase on SQLite in memory."""
-    keys = [reference_key(f"shared-{number}") for number in range(4)]
-    for number, key in enumerate(keys):
-        Verification.objects.create(
-            reference=f"shared-{number}", reference_key=key, mode="test", first_door=Door.CALLBACK
-        )
-    shared = connections[connection.alias]
-    asked = Select(
-        lambda: Verification.objects.filter(reference_key=Given("key", models.CharField()))
-    )
-    widen(asked._compiled(shared)[2])
+    keys = [stored(f"shared-{number}").reference_key for number in range(4)]
+    wide = by_key()
+    widen(wide._compiled(connections[connection.alias])[2])
     wrong: list[str] = []
 
-    def read(key: str) -> None:
-        connections[connection.alias] = shared
-        for _time in range(20):
-            row = asked.first(shared.alias, key=key)
+    def read(asked: "Select[Verification]", key: str, times: int) -> None:
+        for _time in range(times):
+            row = asked.first(connection.alias, key=key)
             if row is None or row.reference_key != key:
                 wrong.append(key)
 
+    share(*(lambda key=key: read(wide, key, 20) for key in keys))
+    assert not wrong
+    share(*(lambda key=key: read(VERIFICATION_BY_KEY, key, 1500) for key in keys))
+    assert not wrong
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="only there do threads share connections")
+def test_threads_that_share_a_connection_each_change_and_insert_their_own_row(
+    transactional_db: None,
+) -> None:
+    """The driver would give one thread the other's values (CPython 3.12 and newer)."""
+    keys = [stored(f"shared-{number}").reference_key for number in range(4)]
+    count_up = Update(
+        lambda: (
+            Verification.objects.filter(reference_key=Given("key", models.CharField())),
+            {"attempts": F("attempts") + 1},
+        )
+    )
+
+    def change(key: str) -> None:
+        for number in range(500):
+            assert count_up.run(connection.alias, key=key) == 1
+            INSERT_EVENT.run(
+                connection.alias, Event(reference_key=key, kind="held", detail=str(number))
+            )
+
+    share(*(lambda key=key: change(key) for key in keys))
+    assert set(Verification.objects.values_list("attempts", flat=True)) == {500}
+    for key in keys:
+        told = Event.objects.filter(reference_key=key).values_list("detail", flat=True)
+        assert [int(one) for one in told.order_by("pk")] == list(range(500))
+
+
+def stored(reference: str) -> Verification:
+    return Verification.objects.create(
+        reference=reference,
+        reference_key=reference_key(reference),
+        mode="test",
+        first_door=Door.CALLBACK,
+    )
+
+
+def by_key() -> "Select[Verification]":
+    return Select(
+        lambda: Verification.objects.filter(reference_key=Given("key", models.CharField()))
+    )
+
+
+def share(*tasks: Callable[[], None]) -> None:
+    """Run tasks at once, each in a thread, all on the connection of this one."""
+    shared = connections[connection.alias]
+    failures: list[BaseException] = []
+
+    def run(task: Callable[[], None]) -> None:
+        connections[connection.alias] = shared
+        try:
+            task()
+        except BaseException as error:  # noqa: BLE001 - shown below, in the test's own thread
+            failures.append(error)
+
     shared.inc_thread_sharing()
     try:
-        threads = [threading.Thread(target=read, args=(key,)) for key in keys]
+        threads = [threading.Thread(target=run, args=(task,)) for task in tasks]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
     finally:
         shared.dec_thread_sharing()
-    assert not wrong
+    for failure in failures:
+        raise failure
 
 
 def widen(objects: Any) -> None:
