@@ -9,18 +9,22 @@ from payments_pages.conf import conf
 from payments_pages.exceptions import ConfigurationError
 from payments_pages.models import Fulfilment
 
-__all__ = ["Handler", "load_handler"]
+__all__ = ["Handler", "load_function", "load_handler"]
 
 Handler = Callable[[Fulfilment], object]
 
 
 def load_handler() -> Handler:
     """Return the function that `HANDLER` names; raise `ConfigurationError` if there is none."""
-    path = conf.handler
+    return load_function("HANDLER", conf.handler)
+
+
+def load_function(setting: str, path: str) -> Callable[..., object]:
+    """Return the callable at a path that a setting gives; raise `ConfigurationError` if none is."""
     try:
-        handler = import_string(path)
+        function = import_string(path)
     except ImportError as error:
-        raise ConfigurationError(f"HANDLER {path!r} cannot be imported: {error}") from error
-    if not callable(handler):
-        raise ConfigurationError(f"HANDLER {path!r} is not callable.")
-    return cast("Handler", handler)
+        raise ConfigurationError(f"{setting} {path!r} cannot be imported: {error}") from error
+    if not callable(function):
+        raise ConfigurationError(f"{setting} {path!r} is not callable.")
+    return cast("Callable[..., object]", function)

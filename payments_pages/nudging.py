@@ -7,15 +7,12 @@ forged: the row is the truth, and the sweep takes what no worker came for.
 import logging
 import time
 from collections.abc import Callable
-from typing import cast
-
-from django.utils.module_loading import import_string
 
 from payments_pages.choices import Door, Outcome
 from payments_pages.conf import conf
 from payments_pages.databases import refuse_open_transaction
-from payments_pages.exceptions import ConfigurationError
 from payments_pages.fulfilment import is_claimable, outcome_of
+from payments_pages.handlers import load_function
 from payments_pages.models import Fulfilment
 
 __all__ = ["hand_on", "load_nudge", "send_nudge"]
@@ -30,14 +27,7 @@ Nudge = Callable[[str], object]
 
 def load_nudge() -> Nudge:
     """Return the callable that `NUDGE` names; raise `ConfigurationError` if there is none."""
-    path = conf.nudge
-    try:
-        nudge = import_string(path)
-    except ImportError as error:
-        raise ConfigurationError(f"NUDGE {path!r} cannot be imported: {error}") from error
-    if not callable(nudge):
-        raise ConfigurationError(f"NUDGE {path!r} is not callable.")
-    return cast("Nudge", nudge)
+    return load_function("NUDGE", conf.nudge)
 
 
 def hand_on(fulfilment: Fulfilment, *, due: bool, door: Door) -> Outcome:

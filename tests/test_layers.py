@@ -51,7 +51,7 @@ ARROWS: frozenset[tuple[str, str]] = frozenset({
     ("transport", "answers"), ("transport", "breaker"), ("transport", "failures"),
     ("transport", "gates"), ("transport", "sessions"), ("transport", "sockets"),
     ("admission", "verification"), ("admission", "waiting"), ("attribution", "policy"), ("completion", "handlers"), ("delivery", "completion"), ("delivery", "fulfilment"), ("delivery", "handlers"),
-    ("fulfilment", "policy"), ("nudging", "fulfilment"),
+    ("fulfilment", "policy"), ("nudging", "fulfilment"), ("nudging", "handlers"),
     ("mirror", "attribution"),
     ("recording", "attribution"), ("recording", "fulfilment"), ("recording", "mirror"),
     ("recording", "policy"), ("recording", "verification"), ("reconsidering", "attribution"),

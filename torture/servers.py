@@ -5,11 +5,12 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from pathlib import Path
 from typing import Any, Protocol
+
+from example_project.demo.addresses import free_port
 
 __all__ = ["Missing", "Server", "server_for"]
 
@@ -79,7 +80,7 @@ class _Process:
 
     def __init__(self, folder: Path) -> None:
         self.kills = 0
-        self.port = _free_port()
+        self.port = free_port()
         self.data = folder / "data"
         self.data.mkdir()
         self._log = (folder / "server.log").open("ab")
@@ -242,11 +243,6 @@ def _program(name: str) -> str:
     if found is None:
         raise Missing(f"There is no {name} on this machine: install the database's server package.")
     return found
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 def _children(pid: int) -> list[int]:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ from typing import Any
 import gunicorn
 
 from bench.callbacks.answerer import PLACE
+from example_project.demo.addresses import free_port
 
 __all__ = [
     "PROCESSES",
@@ -117,7 +117,7 @@ def answering(answer: bytes) -> Iterator[Answers]:
 @contextmanager
 def serving(site: Site, log: Path) -> Iterator[None]:
     """Run a prepared site under gunicorn, from when all its processes answer."""
-    site.port = _free_port()
+    site.port = free_port()
     command = [site.python, "-m", "gunicorn", "bench.callbacks.site.wsgi:application"]
     command += ["--bind", f"127.0.0.1:{site.port}", "--workers", str(PROCESSES)]
     command += ["--threads", str(THREADS), "--worker-class", "gthread", "--keep-alive", "60"]
@@ -141,11 +141,6 @@ def environment(module: str, answers: Answers, database: dict[str, Any]) -> dict
         "BENCH_SERVICE": answers.url,
         "DJANGO_SETTINGS_MODULE": "bench.callbacks.site.settings",
     }
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 def _children(process: "subprocess.Popen[bytes]", log: Path) -> tuple[int, ...]:

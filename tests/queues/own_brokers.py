@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from kombu import Connection
 from kombu.exceptions import OperationalError
 
+from example_project.demo.addresses import free_port
 from tests.queues.workers import wait_until
 
 __all__ = ["OwnBroker", "own_broker"]
@@ -37,11 +37,6 @@ def own_broker(broker: str, folder: Path) -> "OwnBroker":
     if find_program(broker) is None and os.environ.get("REQUIRE_BROKERS") != "1":
         pytest.skip(f"no server of {broker} is installed here, there is only one that answers")
     return OwnBroker(broker, folder)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 class OwnBroker:
