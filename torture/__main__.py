@@ -1,4 +1,7 @@
-"""Run it: `python -m torture --seconds 20 --database sqlite --handler atomic`."""
+"""Kill, stop and lie while payments are made, then check that each was delivered once.
+
+`python -m torture --seconds 20 --database sqlite --handler atomic`
+"""
 
 import argparse
 import signal
@@ -15,8 +18,10 @@ def main() -> int:
 
     1 when not, or when too little happened to tell.
     """
-    parser = argparse.ArgumentParser(prog="python -m torture", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=20)
+    parser = argparse.ArgumentParser(
+        prog="python -m torture", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument("--seconds", type=float, default=20, help="how long payments are made")
     parser.add_argument("--database", choices=["sqlite", "postgresql", "mariadb"], default="sqlite")
     parser.add_argument("--handler", choices=["atomic", "external"], default="atomic")
     parser.add_argument(
@@ -37,10 +42,10 @@ def main() -> int:
         default="inline",
         help="at the door, or by workers behind a queue that loses, doubles and delays",
     )
-    parser.add_argument("--workers", type=int, default=6)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=6, help="processes that confirm")
+    parser.add_argument("--threads", type=int, default=2, help="threads of each of them")
     parser.add_argument("--rate", type=float, default=15, help="new payments a second")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1, help="of the order of misfortunes")
     given = parser.parse_args()
     if given.control and (given.handler, given.door, given.delivery) != (
         "atomic", "path", "inline",

@@ -14,6 +14,7 @@ from payments_pages.sweeping import sweep_due
 from tests.brokers import BROKERS
 from tests.conftest import let_time_pass
 from tests.goods.models import Good
+from tests.queues.counting import delivered, goods_once
 from tests.queues.workers import Crew, wait_until
 
 on_each_broker = pytest.mark.parametrize(
@@ -98,14 +99,6 @@ def crew(queue: Queue, child_environment: Callable[[], dict[str, str]]) -> Itera
     yield build
     for started in crews:
         started.end()
-
-
-def delivered() -> int:
-    return Fulfilment.objects.filter(state=State.DELIVERED).count()
-
-
-def goods_once(references: list[str]) -> bool:
-    return sorted(Good.objects.values_list("reference", flat=True)) == sorted(references)
 
 
 def sweep_to_the_end() -> int:

@@ -11,13 +11,12 @@ from django.core.management import call_command
 from django.utils.module_loading import import_string
 
 from payments_pages import tasks
-from payments_pages.choices import FulfilmentState as State
 from payments_pages.choices import Outcome
 from payments_pages.exceptions import ConfigurationError
 from payments_pages.models import Fulfilment
 from payments_pages.sweeping import sweep_due
 from tests.conftest import let_time_pass
-from tests.goods.models import Good
+from tests.queues.counting import delivered, goods_once
 from tests.queues.workers import ROOT, Crew
 
 pytestmark = [
@@ -34,15 +33,6 @@ def statuses() -> list[str]:
     from django_tasks_db.models import DBTaskResult
 
     return sorted(DBTaskResult.objects.values_list("status", flat=True))
-
-
-def delivered() -> int:
-    return Fulfilment.objects.filter(state=State.DELIVERED).count()
-
-
-def goods_once(references: list[str]) -> bool:
-    found = sorted(Good.objects.values_list("reference", flat=True))
-    return found == sorted(references)
 
 
 def test_a_message_holds_the_reference_and_nothing_else(pay_many: Callable[..., Any]) -> None:
