@@ -17,7 +17,7 @@ from django.db import (
     connections,
 )
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models.expressions import CombinedExpression
+from django.db.models.expressions import CombinedExpression, Func
 from django.db.models.functions import Now
 from django.db.models.sql.compiler import SQLCompiler
 from django.db.transaction import non_atomic_requests
@@ -25,6 +25,7 @@ from django.db.transaction import non_atomic_requests
 from payments_pages.exceptions import DeliveryError, OpenTransactionError
 
 __all__ = [
+    "Unindexed",
     "UtcNow",
     "from_now",
     "is_transient",
@@ -81,6 +82,24 @@ class UtcNow(Now):
     def as_mysql(self, compiler: SQLCompiler, connection: Any, **context: Any) -> Any:
         """Use the server's UTC clock, with microseconds."""
         return self.as_sql(compiler, connection, template="UTC_TIMESTAMP(6)", **context)
+
+
+class Unindexed(Func):
+    """Read a text column so that MariaDB and MySQL do not look rows up by it.
+
+    Beside the primary key in a condition they may still choose an index on the state, and at
+    REPEATABLE READ then lock the gap beside its entry until the transaction ends: nobody could
+    open another delivery while a handler runs (case C22).
+    """
+
+    arity = 1
+    template = "%(expressions)s"
+
+    def as_mysql(self, compiler: SQLCompiler, connection: Any, **context: Any) -> Any:
+        """Hide the column in a function that changes nothing."""
+        return self.as_sql(
+            compiler, connection, template="COALESCE(%(expressions)s, '')", **context
+        )
 
 
 def from_now(seconds: float) -> CombinedExpression:

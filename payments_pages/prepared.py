@@ -17,9 +17,10 @@ from django.db.models import (
     Q,
     UUIDField,
 )
+from django.db.models.lookups import Exact
 
 from payments_pages.choices import FulfilmentState, Reason, VerificationState
-from payments_pages.databases import UtcNow
+from payments_pages.databases import Unindexed, UtcNow
 from payments_pages.models import (
     Event,
     ExpectedPayment,
@@ -92,9 +93,9 @@ INSERT_EVENT: Final = Insert(Event)
 SETTLE_VERIFICATION: Final = Update(
     lambda: (
         Verification.objects.filter(
+            Exact(Unindexed("state"), VerificationState.VERIFYING),
             pk=Given("pk", BigAutoField()),
             attempts=Given("attempt", IntegerField()),
-            state=VerificationState.VERIFYING,
         ),
         {"state": VerificationState.SETTLED, "next_at": None, "last_error": ""},
     )
@@ -102,9 +103,10 @@ SETTLE_VERIFICATION: Final = Update(
 COMPLETE_FULFILMENT: Final = Update(
     lambda: (
         Fulfilment.objects.filter(
+            # An atomic handler may be long, and this is locked meanwhile: one row, by its key.
+            Exact(Unindexed("state"), FulfilmentState.DELIVERING),
             pk=Given("pk", BigAutoField()),
             attempts=Given("attempt", IntegerField()),
-            state=FulfilmentState.DELIVERING,
         ),
         {
             "state": FulfilmentState.DELIVERED,

@@ -26,6 +26,7 @@ from payments_pages.models import (
     Verification,
 )
 from payments_pages.prepared import (
+    COMPLETE_FULFILMENT,
     INSERT_CLAIMED_VERIFICATION,
     INSERT_EVENT,
     INSERT_TRANSACTION,
@@ -235,6 +236,28 @@ def test_of_what_is_settled_the_rest_is_read_at_once() -> None:
 def test_nothing_is_none() -> None:
     assert VERIFICATION_BY_KEY.first("default", key="nobody") is None
     assert find_settled("nobody") is None
+
+
+@pytest.mark.skipif(connection.vendor != "mysql", reason="others lock no gap beside a row")
+@pytest.mark.parametrize("statement", [COMPLETE_FULFILMENT, SETTLE_VERIFICATION])
+def test_what_begins_a_transaction_finds_its_row_by_the_key_alone(statement: Update) -> None:
+    """Of two indexes with one row each InnoDB may take either, as in this table of one row."""
+    mirrored = paid()
+    mirrored.save()
+    stored(mirrored.reference)
+    Fulfilment.objects.create(
+        transaction=mirrored,
+        reference_key=mirrored.reference_key,
+        state=FulfilmentState.DELIVERING,
+    )
+    with CaptureQueriesContext(connection) as queries:
+        statement.run(connection.alias, pk=1, attempt=0)
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN " + queries[0]["sql"])
+        names = [column[0] for column in cursor.description]
+        plan = dict(zip(names, cursor.fetchone(), strict=True))
+    assert plan["key"] == "PRIMARY"
+    assert "state" in queries[0]["sql"]
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="only there do threads share connections")

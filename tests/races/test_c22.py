@@ -139,7 +139,5 @@ def test_c22_a_slow_handler_holds_up_nobody_else(
 ) -> None:
     if atomic and connection.vendor == "sqlite":
         pytest.skip("there an atomic handler is the one writer of the database for its time")
-    if atomic and connection.vendor == "mysql" and ISOLATION in {"repeatable read", "snapshot"}:
-        pytest.skip("InnoDB locks the gap after what an open transaction has changed: no INSERT")
     configure(HANDLER=f"{__name__}.give_slowly", HANDLER_ATOMIC=atomic)
     nobody_waits(site, sandbox, BUSY.is_set)
