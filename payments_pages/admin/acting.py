@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 
 from payments_pages.admin.actions import ACTIONS, Action, fingerprint
 from payments_pages.admin.cells import ltr
+from payments_pages.admin.mirrors import ReadOnlyAdmin
 from payments_pages.admin.refusals import explain
 from payments_pages.admin.statuses import delivery_status, payment_status
 from payments_pages.admin.wording import paid_of
@@ -23,7 +24,7 @@ from payments_pages.databases import is_transient, outside_transactions
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import Transaction
 
-__all__ = ["ActingMixin", "busy", "who"]
+__all__ = ["Acting", "busy", "who"]
 
 
 def who(request: HttpRequest) -> str:
@@ -38,15 +39,12 @@ def busy(error: DatabaseError | InterfaceError) -> str:
     return _("The database is busy. Look at the payment before you try again.")
 
 
-class ActingMixin:
+class Acting(ReadOnlyAdmin):
     """Add an address for each action to the transactions' admin."""
-
-    admin_site: Any
-    opts: Any
 
     def get_urls(self) -> list[URLPattern]:
         """Put the actions before Django's own addresses, the last of which takes everything."""
-        return [*map(self._path, ACTIONS), *super().get_urls()]  # type: ignore[misc]  # a mixin
+        return [*map(self._path, ACTIONS), *super().get_urls()]
 
     def _path(self, action: Action) -> URLPattern:
         view = self.admin_site.admin_view(functools.partial(self.act_view, action=action))
@@ -71,13 +69,11 @@ class ActingMixin:
         403 without the action's own permission or that to see transactions. What has moved on
         since staff looked is left alone, and they are told.
         """
-        if not (
-            request.user.has_perm(action.permission) and self.has_view_permission(request)  # type: ignore[attr-defined]
-        ):
+        if not (request.user.has_perm(action.permission) and self.has_view_permission(request)):
             raise PermissionDenied
-        transaction = self.get_object(request, unquote(object_id))  # type: ignore[attr-defined]
+        transaction = self.get_object(request, unquote(object_id))
         if transaction is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[attr-defined, no-any-return]
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[attr-defined, no-any-return]  # Django's own, not in its stubs
         moved = request.method == "POST" and action.guarded and not _as_seen(request, transaction)
         if moved:
             self._tell(request, transaction, _("It has changed since you looked. Nothing was done."),
@@ -108,7 +104,7 @@ class ActingMixin:
                 self._tell(request, transaction, str(action.impossible), messages.WARNING)
                 return
             self._tell(request, transaction, said, messages.SUCCESS)
-            self.log_change(request, transaction, f"{action.name}: {said}")  # type: ignore[attr-defined]
+            self.log_change(request, transaction, f"{action.name}: {said}")
 
     def _address(self, name: str, transaction: Transaction) -> str:
         return reverse(
@@ -122,7 +118,7 @@ class ActingMixin:
 
     def _tell(self, request: HttpRequest, transaction: Transaction, text: str, level: int) -> None:
         told = format_html("{}: {}", ltr(transaction.reference), text)
-        self.message_user(request, told, level)  # type: ignore[attr-defined]
+        self.message_user(request, told, level)
 
     def _ask(
         self, request: HttpRequest, transaction: Transaction, action: Action, form: Any
@@ -137,7 +133,7 @@ class ActingMixin:
             "seen": fingerprint(transaction),
             "facts": _facts(transaction),
             "back": self._address("change", transaction),
-            "media": self.media + form.media,  # type: ignore[attr-defined]
+            "media": self.media + form.media,
         }
         return TemplateResponse(request, "admin/payments_pages/transaction/act.html", context)
 

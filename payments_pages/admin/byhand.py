@@ -1,7 +1,6 @@
 """Let staff bring in a reference by hand: one that no callback and no webhook ever brought."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from django import forms
 from django.core.exceptions import PermissionDenied
@@ -14,6 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from payments_pages.admin.acting import busy, who
 from payments_pages.admin.actions import ask
+from payments_pages.admin.mirrors import ReadOnlyAdmin
 from payments_pages.admin.refusals import explain
 from payments_pages.choices import Outcome
 from payments_pages.confirmation import Confirmation
@@ -22,7 +22,7 @@ from payments_pages.exceptions import InvalidReference, PaymentsPagesError
 from payments_pages.models import Verification
 from payments_pages.references import check_reference, reference_key
 
-__all__ = ["ByHandMixin", "ReferenceForm", "Result"]
+__all__ = ["ByHand", "ReferenceForm", "Result"]
 
 PERMISSION = "payments_pages.verify_transaction"
 _GOOD = frozenset({Outcome.DELIVERED, Outcome.ALREADY_DELIVERED})
@@ -82,17 +82,14 @@ class Result:
     link_text: str = ""
 
 
-class ByHandMixin:
+class ByHand(ReadOnlyAdmin):
     """Add the page "Verify a reference" to the transactions' admin."""
-
-    admin_site: Any
-    opts: Any
 
     def get_urls(self) -> list[URLPattern]:
         """Put the page before the addresses of single payments, which take everything."""
         view = outside_transactions(self.admin_site.admin_view(self.by_hand_view))
         name = "payments_pages_transaction_verify_reference"
-        return [path("verify/", view, name=name), *super().get_urls()]  # type: ignore[misc]  # a mixin
+        return [path("verify/", view, name=name), *super().get_urls()]
 
     def by_hand_view(self, request: HttpRequest) -> HttpResponse:
         """Take a reference through the path, as every door does, and say what came of it."""
@@ -106,8 +103,8 @@ class ByHandMixin:
             "opts": self.opts,
             "form": form,
             "result": result,
-            "has_view_permission": self.has_view_permission(request),  # type: ignore[attr-defined]
-            "media": self.media + form.media,  # type: ignore[attr-defined]
+            "has_view_permission": self.has_view_permission(request),
+            "media": self.media + form.media,
         }
         template = "admin/payments_pages/transaction/verify_reference.html"
         return TemplateResponse(request, template, context)
@@ -126,8 +123,8 @@ class ByHandMixin:
     def _told(self, request: HttpRequest, found: Confirmation, row: Verification | None) -> Result:
         link, link_text = "", ""
         if found.transaction is not None:
-            self.log_change(request, found.transaction, f"verify: {found.outcome.label}")  # type: ignore[attr-defined]
-            if self.has_view_permission(request):  # type: ignore[attr-defined]
+            self.log_change(request, found.transaction, f"verify: {found.outcome.label}")
+            if self.has_view_permission(request):
                 link, link_text = (
                     self._change("transaction", found.transaction.pk),
                     _("Open the payment"),

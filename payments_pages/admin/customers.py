@@ -4,9 +4,10 @@ from typing import Any, Final
 
 from django.http import HttpRequest
 
+from payments_pages.admin.mirrors import ReadOnlyAdmin
 from payments_pages.admin.searching import CUSTOMERS
 
-__all__ = ["CUSTOMER_FIELDS", "CustomersMixin", "sees_customers"]
+__all__ = ["CUSTOMER_FIELDS", "Customers", "sees_customers"]
 
 CUSTOMER_FIELDS: Final = frozenset(
     {"authorization", "customer", "customer_email", "ip_address", "log", "metadata", "unreadable"}
@@ -19,7 +20,7 @@ def sees_customers(request: HttpRequest) -> bool:
     return request.user.has_perm(CUSTOMERS)
 
 
-class CustomersMixin:
+class Customers(ReadOnlyAdmin):
     """Refuse filters in the address that ask about a hidden field.
 
     Django allows a filter by any column of a list's own model: without the permission,
@@ -30,5 +31,5 @@ class CustomersMixin:
         """Refuse to filter by what is hidden; Django answers 400."""
         if lookup.split("__", maxsplit=1)[0] in CUSTOMER_FIELDS and not sees_customers(request):
             return False
-        allowed: bool = super().lookup_allowed(lookup, value, request)  # type: ignore[misc]  # a mixin
+        allowed: bool = super().lookup_allowed(lookup, value, request)
         return allowed

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from payments_pages.admin.acting import Acting
 from payments_pages.admin.cells import ltr, mode_name, moment, money, pretty
 from payments_pages.admin.searching import CUSTOMERS
 from payments_pages.admin.statuses import delivery_status, payment_status
@@ -20,18 +21,17 @@ from payments_pages.admin.wording import own_words, page_name, paid_of
 from payments_pages.choices import Mode
 from payments_pages.models import Fulfilment, Transaction, Verification
 
-__all__ = ["DetailsMixin"]
+__all__ = ["Details"]
 
 _WITH = ("fulfilment", "page", "expected_payment")
 _KEY_DIGITS = 18
 """Digits that always fit the 64 bits of a primary key."""
 
 
-class DetailsMixin:
+class Details(Acting):
     """Be the page of one payment, all of it to be read only."""
 
-    admin_site: Any
-    change_form_template: Any = "admin/payments_pages/transaction/change_form.html"
+    change_form_template = "admin/payments_pages/transaction/change_form.html"
     fields_of_payer = ("customer_email", "ip_address")
     fields_of_service = (
         "payment", "paid", "message", "gateway_response", "channel", "mode", "remote_id",
@@ -80,12 +80,12 @@ class DetailsMixin:
             row = Verification.objects.primary().filter(reference_key=key).first()
             context |= {
                 "why": why(transaction, row),
-                "possible": self.possible_actions(request, transaction),  # type: ignore[attr-defined]
+                "possible": self.possible_actions(request, transaction),
                 "story": tell(row, transaction, customers_shown=request.user.has_perm(CUSTOMERS)),
                 "headline": _headline(transaction),
                 "verification": self._verification_link(request, row),
             }
-        return super().render_change_form(request, context, *args, **kwargs)  # type: ignore[misc, no-any-return]  # a mixin
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def _verification_link(self, request: HttpRequest, row: Verification | None) -> str:
         if row is None or not request.user.has_perm("payments_pages.view_verification"):

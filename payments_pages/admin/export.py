@@ -27,11 +27,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from payments_pages.admin.customers import CUSTOMER_FIELDS, sees_customers
+from payments_pages.admin.mirrors import ReadOnlyAdmin
 from payments_pages.databases import outside_transactions
 from payments_pages.export import write_csv
 from payments_pages.models import Transaction
 
-__all__ = ["ExportMixin", "export_selected"]
+__all__ = ["Export", "export_selected"]
 
 
 @admin.action(description=gettext_lazy("Export as CSV"), permissions=["export"])
@@ -44,11 +45,8 @@ def export_selected(
     return _download(request, queryset, _("the selected rows"))
 
 
-class ExportMixin:
+class Export(ReadOnlyAdmin):
     """Add the button, its address and its permission to the transactions' admin."""
-
-    admin_site: Any
-    opts: Any
 
     def has_export_permission(self, request: HttpRequest) -> bool:
         """Say whether this person may take payments out of here."""
@@ -58,7 +56,7 @@ class ExportMixin:
         """Put the export before Django's own addresses, the last of which takes everything."""
         view = outside_transactions(self.admin_site.admin_view(self.export_view))
         own = path("export/", view, name="payments_pages_transaction_export")
-        return [own, *super().get_urls()]  # type: ignore[misc]  # a mixin
+        return [own, *super().get_urls()]
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -70,7 +68,7 @@ class ExportMixin:
                 "admin:payments_pages_transaction_export", current_app=self.admin_site.name
             )
             context["export_url"] = f"{url}?{request.GET.urlencode()}"
-        answer: HttpResponse = super().changelist_view(request, context)  # type: ignore[misc]  # a mixin
+        answer: HttpResponse = super().changelist_view(request, context)
         return answer
 
     def export_view(self, request: HttpRequest) -> HttpResponseBase:
@@ -80,12 +78,12 @@ class ExportMixin:
         sense leads back to the list, as it does there. It is a POST so that nothing but a person
         who presses the button writes a line into the audit trail.
         """
-        if not (self.has_export_permission(request) and self.has_view_permission(request)):  # type: ignore[attr-defined]
+        if not (self.has_export_permission(request) and self.has_view_permission(request)):
             raise PermissionDenied
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         try:
-            shown = self.get_changelist_instance(request)  # type: ignore[attr-defined]
+            shown = self.get_changelist_instance(request)
         except IncorrectLookupParameters:
             url = reverse(
                 "admin:payments_pages_transaction_changelist", current_app=self.admin_site.name

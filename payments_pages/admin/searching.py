@@ -8,13 +8,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from payments_pages.admin.mirrors import ReadOnlyAdmin
 from payments_pages.choices import Mode
 from payments_pages.databases import text_key
 from payments_pages.exceptions import InvalidReference
 from payments_pages.models import Transaction, Verification
 from payments_pages.references import check_reference
 
-__all__ = ["SEARCH", "SearchMixin", "keys_of"]
+__all__ = ["SEARCH", "Search", "keys_of"]
 
 SEARCH = "q"
 """The query parameter of Django's search box."""
@@ -30,10 +31,8 @@ def keys_of(text: str) -> list[str]:
     return [text_key(mode, reference) for mode in Mode.values]
 
 
-class SearchMixin:
+class Search(ReadOnlyAdmin):
     """Search by keys and indexes alone, and open what a whole reference names."""
-
-    admin_site: Any
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Transaction], search_term: str
@@ -59,11 +58,11 @@ class SearchMixin:
             found = self._find(request, term)
             if found is not None:
                 return found
-        return super().changelist_view(request, extra_context)  # type: ignore[misc, no-any-return]  # a mixin
+        return super().changelist_view(request, extra_context)
 
     def _find(self, request: HttpRequest, term: str) -> HttpResponse | None:
         keys = keys_of(term)
-        if not keys or not self.has_view_permission(request):  # type: ignore[attr-defined]
+        if not keys or not self.has_view_permission(request):
             return None
         paid = list(Transaction.objects.filter(reference_key__in=keys)[:2])
         if len(paid) == 1:
@@ -75,7 +74,7 @@ class SearchMixin:
             and request.user.has_perm("payments_pages.view_verification")
         ):
             text = _("The service has not told us of a payment under this reference yet.")
-            self.message_user(request, text, messages.INFO)  # type: ignore[attr-defined]
+            self.message_user(request, text, messages.INFO)
             return self._open("verification", asked[0].pk)
         return None
 

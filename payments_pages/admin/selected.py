@@ -16,13 +16,14 @@ from django.utils.translation import gettext_lazy
 from payments_pages.admin.acting import busy, who
 from payments_pages.admin.actions import ACTIONS, Action, ask, fingerprint
 from payments_pages.admin.cells import ltr
+from payments_pages.admin.mirrors import ReadOnlyAdmin
 from payments_pages.admin.refusals import explain
 from payments_pages.admin.statuses import delivery_status
 from payments_pages.admin.wording import paid_of
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import Transaction
 
-__all__ = ["MOST", "SelectedMixin", "verify_again"]
+__all__ = ["MOST", "Selected", "verify_again"]
 
 MOST = 100
 """Rows that one action takes: each may wait seconds for the service or the site's own code."""
@@ -69,11 +70,8 @@ def _ask(reference: str, actor: str) -> str:
     return str(ask(reference, actor).outcome.label)
 
 
-class SelectedMixin:
+class Selected(ReadOnlyAdmin):
     """Offer the decisions about deliveries as actions of the list of transactions."""
-
-    admin_site: Any
-    opts: Any
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
         """Say whether this person may try deliveries again."""
@@ -150,7 +148,7 @@ class SelectedMixin:
                 }
                 for row in rows
             ],
-            "media": self.media,  # type: ignore[attr-defined]
+            "media": self.media,
         }
         template = "admin/payments_pages/transaction/act_on_selected.html"
         return TemplateResponse(request, template, context)
@@ -173,7 +171,7 @@ class SelectedMixin:
             return action.carry_out(row, data, actor)
 
         if each(self, request, row.reference, do):
-            self.log_change(request, row, action.name)  # type: ignore[attr-defined]
+            self.log_change(request, row, action.name)
 
 
 def _with_delivery(queryset: QuerySet[Transaction]) -> QuerySet[Transaction]:

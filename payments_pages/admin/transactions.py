@@ -7,17 +7,15 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy
 
-from payments_pages.admin.acting import ActingMixin
-from payments_pages.admin.byhand import ByHandMixin
+from payments_pages.admin.byhand import ByHand
 from payments_pages.admin.cells import ltr, moment
-from payments_pages.admin.customers import CustomersMixin
+from payments_pages.admin.customers import Customers
 from payments_pages.admin.deliveries import DeliveryFilter, HoldFilter
-from payments_pages.admin.details import DetailsMixin
-from payments_pages.admin.export import ExportMixin, export_selected
+from payments_pages.admin.details import Details
+from payments_pages.admin.export import Export, export_selected
 from payments_pages.admin.filters import CurrencyFilter, ModeFilter, PageFilter, StatusFilter
-from payments_pages.admin.mirrors import ReadOnlyAdmin
-from payments_pages.admin.searching import CUSTOMERS, SearchMixin
-from payments_pages.admin.selected import SelectedMixin, verify_again
+from payments_pages.admin.searching import CUSTOMERS, Search
+from payments_pages.admin.selected import Selected, verify_again
 from payments_pages.admin.statuses import delivery_status, payment_status
 from payments_pages.admin.wording import paid_of
 from payments_pages.masking import mask_email
@@ -28,8 +26,7 @@ __all__ = ["TransactionAdmin"]
 
 @admin.register(Transaction)
 class TransactionAdmin(
-    ActingMixin, ByHandMixin, SelectedMixin, SearchMixin, DetailsMixin, ExportMixin,
-    CustomersMixin, ReadOnlyAdmin,
+    ByHand, Selected, Search, Details, Export, Customers,
 ):  # fmt: skip
     """List payments; explain each on a page of its own, and let staff act on it."""
 
