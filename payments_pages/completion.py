@@ -22,7 +22,7 @@ from payments_pages.models import Event, Fulfilment, primary_alias
 from payments_pages.models.fulfilments import FulfilmentQuerySet
 from payments_pages.prepared import COMPLETE_FULFILMENT, INSERT_EVENT
 
-__all__ = ["COMPLETE_WITHIN", "Completion", "completed", "note"]
+__all__ = ["COMPLETE_WITHIN", "Completion", "ended", "note"]
 
 COMPLETE_WITHIN = 2.0
 """Seconds after which a delivery that the database undid is left to the sweep, not tried again."""
@@ -82,7 +82,7 @@ class Completion:
 
     def _is_found(self, error: Exception) -> bool:
         """Say whether an earlier try has taken effect: a commit may do so and not be answered."""
-        if not completed(self.fulfilment).exists():
+        if not ended(self.fulfilment, FulfilmentState.DELIVERED).exists():
             return False
         if not self.at_commit:
             raise DeliveryError("The database has committed under the handler.") from error
@@ -90,14 +90,14 @@ class Completion:
         return True
 
     def _refuse_lost_mark(self) -> None:
-        if not completed(self.fulfilment).exists():
+        if not ended(self.fulfilment, FulfilmentState.DELIVERED).exists():
             raise DeliveryError("The database has rolled the delivery back under the handler.")
 
 
-def completed(fulfilment: Fulfilment) -> FulfilmentQuerySet:
-    """Select the row if this very attempt has delivered it."""
+def ended(fulfilment: Fulfilment, state: FulfilmentState) -> FulfilmentQuerySet:
+    """Select the row if this very attempt has ended in a state."""
     return Fulfilment.objects.primary().filter(
-        pk=fulfilment.pk, attempts=fulfilment.attempts, state=FulfilmentState.DELIVERED
+        pk=fulfilment.pk, attempts=fulfilment.attempts, state=state
     )
 
 

@@ -17,9 +17,10 @@ import random
 import traceback
 
 from django.db import DatabaseError, InterfaceError
+from django.db import transaction as db_transaction
 
 from payments_pages.choices import Door, EventKind, FulfilmentState, Outcome, Reason
-from payments_pages.completion import Completion, completed, note
+from payments_pages.completion import Completion, ended, note
 from payments_pages.conf import conf
 from payments_pages.databases import from_now, tried_again
 from payments_pages.exceptions import PermanentFulfilmentError
@@ -131,16 +132,24 @@ def _record_failure(
     state = FulfilmentState.HELD if reason else FulfilmentState.FAILED
     delay = min(conf.backoff * 2 ** (fulfilment.attempts - 1), LONGEST_BACKOFF)
     jitter = random.uniform(1.0, 1.25)  # noqa: S311 - spreads load, guards nothing
+
+    def record(number: int) -> bool:
+        with db_transaction.atomic(using=primary_alias(Fulfilment)):
+            recorded = claimed(fulfilment).update(
+                state=state,
+                reason=reason,
+                last_error=text,
+                next_at=None if reason else from_now(delay * jitter),
+            )
+            if recorded:
+                kind = EventKind.HELD if reason else EventKind.DELIVERY_FAILED
+                note(fulfilment, kind, door, text)
+        # Or by the try before, whose answer was lost: nobody else ends this attempt so.
+        return bool(recorded) or (number > 0 and ended(fulfilment, state).exists())
+
     try:
-        recorded = claimed(fulfilment).update(
-            state=state,
-            reason=reason,
-            last_error=text,
-            next_at=None if reason else from_now(delay * jitter),
-        )
-        if not recorded:
+        if not tried_again(record, using=primary_alias(Fulfilment)):
             return _after_the_fence(fulfilment, text, door, at_commit=at_commit)
-        note(fulfilment, EventKind.HELD if reason else EventKind.DELIVERY_FAILED, door, text)
     except (DatabaseError, InterfaceError):
         # The lease ends by itself and the sweep takes it from there.
         logger.warning(
@@ -179,7 +188,7 @@ def _after_the_fence(fulfilment: Fulfilment, text: str, door: Door, *, at_commit
     """
     if not at_commit and _take_back(fulfilment, text, door):
         return Outcome.HELD
-    if completed(fulfilment).exists():
+    if ended(fulfilment, FulfilmentState.DELIVERED).exists():
         _tell_error_after(fulfilment, text, door)
         fulfilment.state = FulfilmentState.DELIVERED
         return Outcome.DELIVERED
@@ -202,16 +211,20 @@ def _take_back(fulfilment: Fulfilment, text: str, door: Door) -> bool:
     Asking before the commit whether the transaction is still the same would not do: the next
     write opens another, and MySQL tells neither. Fenced: this very attempt's mark and no other.
     """
-    held = tried_again(
-        lambda _number: completed(fulfilment).update(
-            state=FulfilmentState.HELD,
-            reason=Reason.PERMANENT_ERROR,
-            last_error=text,
-            delivered_at=None,
-        ),
-        using=primary_alias(Fulfilment),
-    )
-    if not held:
+
+    def take(number: int) -> bool:
+        with db_transaction.atomic(using=primary_alias(Fulfilment)):
+            held = ended(fulfilment, FulfilmentState.DELIVERED).update(
+                state=FulfilmentState.HELD,
+                reason=Reason.PERMANENT_ERROR,
+                last_error=text,
+                delivered_at=None,
+            )
+            if held:
+                note(fulfilment, EventKind.HELD, door, text)
+        return bool(held) or (number > 0 and ended(fulfilment, FulfilmentState.HELD).exists())
+
+    if not tried_again(take, using=primary_alias(Fulfilment)):
         return False
     logger.critical(
         "fulfilment.committed_early: %s: %s",
@@ -221,7 +234,6 @@ def _take_back(fulfilment: Fulfilment, text: str, door: Door) -> bool:
     )
     fulfilment.state, fulfilment.reason = FulfilmentState.HELD, Reason.PERMANENT_ERROR
     fulfilment.last_error = text
-    note(fulfilment, EventKind.HELD, door, text)
     fulfilment_held.send_robust(sender=Fulfilment, fulfilment=fulfilment)
     return True
 

@@ -203,4 +203,8 @@ def renew_lease(fulfilment: Fulfilment) -> bool:
         return True
     refuse_open_transaction("renew_lease() was called")
     unexpired = claimed(fulfilment).filter(next_at__gt=UtcNow())
-    return bool(unexpired.update(next_at=from_now(conf.lease)))
+    renewed = tried_again(
+        lambda _number: unexpired.update(next_at=from_now(conf.lease)),
+        using=primary_alias(Fulfilment),
+    )
+    return bool(renewed)

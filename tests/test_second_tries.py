@@ -21,6 +21,8 @@ from tests.goods.models import Good
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+UPDATE = "UPDATE payments_pages_fulfilment"
+
 
 @pytest.fixture
 def points(tea_box: PaymentPage, sandbox: Sandbox) -> Callable[[str], int]:
@@ -122,6 +124,43 @@ def test_a_statement_of_its_own_is_done_again(
     assert run.hit
     assert found.outcome is Outcome.DELIVERED
     assert Good.objects.filter(reference="PPG-1").count() == 1
+
+
+@pytest.mark.parametrize("broken", [cut_line, lose_answer])
+@pytest.mark.parametrize(
+    ("handler", "which", "state", "events"),
+    [
+        pytest.param("fail_always", -1, "failed", ["delivery_failed"], id="record of a failure"),
+        pytest.param("refuse", -1, "held", ["held"], id="record of a refusal"),
+        pytest.param("give", 0, "delivered", ["delivered"], id="renewal of a lease"),
+    ],
+)
+def test_an_external_attempts_own_statements_are_done_again(
+    handler: str,
+    which: int,
+    state: str,
+    events: list[str],
+    broken: Any,
+    tea_box: PaymentPage,
+    sandbox: Sandbox,
+    configure: Any,
+) -> None:
+    """Left to the end of the lease, a failure would be told to nobody for a minute."""
+    configure(HANDLER=f"tests.goods.handlers.{handler}", HANDLER_ATOMIC=False)
+
+    def buy(reference: str, run: Points) -> Points:
+        sandbox.pay("tea-box", reference=reference)
+        with run.watch():
+            confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
+        return run
+
+    whole = buy("PPG-0", Points()).seen
+    updates = [place for place, step in enumerate(whole, 1) if step == UPDATE]
+    assert buy("PPG-1", Points(at=updates[which], broken=broken)).hit
+    row = Fulfilment.objects.get(transaction__reference="PPG-1")
+    assert (row.state, row.attempts) == (state, 1)
+    told = Event.objects.filter(reference_key=row.reference_key, kind__in=events)
+    assert list(told.values_list("kind", flat=True)) == events
 
 
 def test_inside_a_transaction_nothing_is_tried_again() -> None:
