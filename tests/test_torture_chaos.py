@@ -8,7 +8,7 @@ import pytest
 
 from payments_pages.sandbox import Sandbox
 from torture.chaos import Chaos, Nursery
-from torture.plan import PRICE
+from torture.plan import PRICE, Fate, payment
 
 PATIENCE = 20.0
 """Seconds until a start gives up waiting; a run that goes on needs far less."""
@@ -63,7 +63,13 @@ class Workers:
 
 def rage(sandbox: Sandbox, server: Server, workers: Workers) -> Chaos:
     sandbox.add_page(name="Tea box", slug="tea-box", amount=PRICE)
-    chaos = Chaos(
+    chaos = make_chaos(sandbox, server, workers)
+    chaos.rage(6)
+    return chaos
+
+
+def make_chaos(sandbox: Sandbox, server: Server, workers: Workers) -> Chaos:
+    return Chaos(
         nursery=cast("Nursery", workers),
         server=server,
         sandbox=sandbox,
@@ -73,8 +79,6 @@ def rage(sandbox: Sandbox, server: Server, workers: Workers) -> Chaos:
         rate=15,
         kill_database_every=0.6,
     )
-    chaos.rage(6)
-    return chaos
 
 
 def test_workers_are_killed_while_the_database_starts_again(sandbox: Sandbox) -> None:
@@ -89,3 +93,18 @@ def test_workers_are_killed_while_the_database_starts_again(sandbox: Sandbox) ->
 def test_a_database_that_does_not_start_ends_the_run(sandbox: Sandbox) -> None:
     with pytest.raises(RuntimeError, match="it does not start"):
         rage(sandbox, Server(Event(), broken=True), Workers())
+
+
+def test_no_lie_says_of_a_mismatch_that_it_is_paid(sandbox: Sandbox) -> None:
+    """An answer about another payment may come to who asks about that very one."""
+    chaos = make_chaos(sandbox, Server(Event()), Workers())
+    chaos.payments += [payment(1, number, "") for number in range(150)]
+    fates = {made.reference: made.fate for made in chaos.payments}
+    assert set(fates.values()) == {Fate.MUST, Fate.NEVER, Fate.MAY}
+    named = set()
+    for _lie in range(1500):
+        chaos._lie()
+        named |= {fault.options.get("other") for fault in sandbox.faults.active()}
+    named.discard(None)
+    assert len(named) > 20
+    assert {fates[reference] for reference in named} == {Fate.MUST}

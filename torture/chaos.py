@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from payments_pages.sandbox import Sandbox
-from torture.plan import Payment, payment
+from torture.plan import Fate, Payment, payment
 from torture.servers import Server
 
 __all__ = ["Chaos", "Nursery"]
@@ -183,6 +183,14 @@ class Chaos:
         if random.random() < 0.6:
             lie = dict(random.choice(LIES))
             if lie["kind"] == "wrong_reference":
-                lie["other"] = random.choice(self.payments).reference
+                lie["other"] = self._honest().reference
             self.sandbox.faults.add(operation="verify", times=random.randint(1, 3), **lie)  # type: ignore[arg-type]
             self.lies += 1
+
+    def _honest(self) -> Payment:
+        """Draw a payment that is, or becomes, a success.
+
+        It may be the very one that is asked about: said of a mismatch, that would be no lie about
+        another payment, but the service's own word that this one is paid.
+        """
+        return random.choice([made for made in self.payments if made.fate == Fate.MUST])
