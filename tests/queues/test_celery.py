@@ -1,5 +1,6 @@
 """Celery on real brokers: killed workers and an emptied broker lose nothing, double nothing."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -101,6 +102,13 @@ def crew(queue: Queue, child_environment: Callable[[], dict[str, str]]) -> Itera
         started.end()
 
 
+def undone() -> int:
+    """Count what PostgreSQL undid at serializable, for others were at it: slow, so the sweep's."""
+    if os.environ.get("TESTS_ISOLATION") != "serializable":
+        return 0
+    return Fulfilment.objects.filter(state=State.FAILED).count()
+
+
 def sweep_to_the_end() -> int:
     """Sweep until nothing is due; how many references it took."""
     taken = 0
@@ -157,7 +165,7 @@ def test_killed_workers_and_an_emptied_broker_cost_nothing_but_time(
     assert left > 0
     references += pay_many(6, engine="celery", **slow)
     team.start(2)
-    assert wait_until(lambda: delivered() >= 22 - left, seconds=150), team.log()
+    assert wait_until(lambda: delivered() + undone() >= 22 - left, seconds=150), team.log()
     assert delivered() < 22, "what the broker lost no worker can know of"
     team.kill()
     assert sweep_to_the_end() > 0
