@@ -1,6 +1,5 @@
 """Fixtures: a real sandbox over real HTTP, and the site's settings pointed at it."""
 
-import datetime as dt
 import json
 import logging
 import os
@@ -15,15 +14,13 @@ import pytest
 from django.conf import settings as django_settings
 from django.core.cache import cache
 from django.db import connection, connections
-from django.db.models import F
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 
-from payments_pages.breaker import PAUSE
 from payments_pages.connection import GATES
-from payments_pages.models import ExpectedPayment, Fulfilment, PaymentPage, Verification
+from payments_pages.models import ExpectedPayment, PaymentPage
 from payments_pages.pages import slug_key
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
@@ -170,19 +167,6 @@ def tea_box(db: None, sandbox: Sandbox) -> PaymentPage:
 def mirror_another(sandbox: Sandbox, **fields: Any) -> PaymentPage:
     """A second page at the service and in the mirror."""
     return mirror_page(sandbox.add_page(**{"name": "Another", **fields}))
-
-
-def let_time_pass(seconds: float) -> None:
-    """Move every row's times back, as if that long had gone by: no sleeping, no fake clock."""
-    gone = dt.timedelta(seconds=seconds)
-    Verification.objects.update(
-        next_at=F("next_at") - gone,
-        asked_at=F("asked_at") - gone,
-        created_at=F("created_at") - gone,
-    )
-    Fulfilment.objects.update(next_at=F("next_at") - gone)
-    if seconds >= PAUSE:
-        GATES.forget()  # a breaker would have let a probe through
 
 
 def expect_payment(reference: str, amount: int = 10000, **fields: Any) -> ExpectedPayment:

@@ -11,7 +11,8 @@ from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, V
 from payments_pages.sandbox import Sandbox
 from payments_pages.signals import fulfilment_held
 from payments_pages.sweeping import sweep_due
-from tests.conftest import expect_payment, in_thread, let_time_pass, meanwhile, mirror_another
+from payments_pages.testing import let_time_pass
+from tests.conftest import expect_payment, in_thread, meanwhile, mirror_another
 from tests.goods.models import Good
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -23,7 +23,8 @@ from payments_pages.models import Fulfilment, PaymentPage, Verification
 from payments_pages.outcomes import Confirmation
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
-from tests.conftest import expect_payment, let_time_pass
+from payments_pages.testing import let_time_pass
+from tests.conftest import expect_payment
 from tests.doors.signing import HEADER, SECRET, event, post
 from tests.goods.models import Good
 from tests.long import count

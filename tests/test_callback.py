@@ -15,7 +15,8 @@ from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
-from tests.conftest import in_thread, let_time_pass, mirror_another
+from payments_pages.testing import let_time_pass
+from tests.conftest import in_thread, mirror_another
 from tests.goods.models import Good
 from tests.payer import (
     CALLBACK,

@@ -22,8 +22,8 @@ from payments_pages.models import (
 )
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import oldest_due, sweep_due
+from payments_pages.testing import let_time_pass
 from payments_pages.waiting import strangers, waiting_references
-from tests.conftest import let_time_pass
 from tests.goods.models import Good
 
 pytestmark = pytest.mark.django_db(transaction=True)

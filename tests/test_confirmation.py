@@ -19,7 +19,8 @@ from payments_pages.exceptions import InvalidReference, OpenTransactionError
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
-from tests.conftest import expect_payment, let_time_pass
+from payments_pages.testing import let_time_pass
+from tests.conftest import expect_payment
 from tests.goods.models import Good
 
 pytestmark = pytest.mark.django_db

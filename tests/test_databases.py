@@ -43,7 +43,8 @@ from payments_pages.exceptions import OpenTransactionError
 from payments_pages.models import Fulfilment, PaymentPage, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
-from tests.conftest import in_thread, let_time_pass
+from payments_pages.testing import let_time_pass
+from tests.conftest import in_thread
 from tests.goods.models import Good
 
 at_once = pytest.mark.django_db(transaction=True)

@@ -16,7 +16,7 @@ from payments_pages.fulfilment import claim, renew_lease
 from payments_pages.models import Event, Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
-from tests.conftest import let_time_pass
+from payments_pages.testing import let_time_pass
 from tests.goods.external import CALLS, RENEWED
 from tests.goods.models import Good
 

@@ -24,7 +24,8 @@ from payments_pages.models import (
 )
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
-from tests.conftest import let_time_pass, mirror_another
+from payments_pages.testing import let_time_pass
+from tests.conftest import mirror_another
 from tests.doors.behaviour import at_once
 from tests.goods.models import Good
 

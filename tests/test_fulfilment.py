@@ -16,7 +16,7 @@ from payments_pages.models import Event, Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
 from payments_pages.signals import fulfilment_delivered, fulfilment_failed, fulfilment_held
 from payments_pages.sweeping import sweep_due
-from tests.conftest import let_time_pass
+from payments_pages.testing import let_time_pass
 from tests.goods.models import Good
 
 pytestmark = pytest.mark.django_db

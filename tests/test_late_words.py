@@ -15,8 +15,9 @@ from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verifica
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
+from payments_pages.testing import let_time_pass
 from payments_pages.waiting import purge_unknown
-from tests.conftest import in_thread, let_time_pass
+from tests.conftest import in_thread
 from tests.goods.models import Good
 
 pytestmark = pytest.mark.django_db(transaction=True)

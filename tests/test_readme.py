@@ -19,7 +19,7 @@ from payments_pages.choices import Door, Outcome
 from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
-from tests.conftest import let_time_pass
+from payments_pages.testing import let_time_pass
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()

@@ -13,8 +13,9 @@ from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verifica
 from payments_pages.recording import record
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
+from payments_pages.testing import let_time_pass
 from payments_pages.verification import Claim
-from tests.conftest import expect_payment, in_thread, let_time_pass, mirror_another
+from tests.conftest import expect_payment, in_thread, mirror_another
 from tests.goods.models import Good
 
 pytestmark = pytest.mark.django_db

@@ -15,7 +15,8 @@ from payments_pages.confirmation import confirm_payment
 from payments_pages.databases import tried_again
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
-from tests.conftest import in_thread, let_time_pass
+from payments_pages.testing import let_time_pass
+from tests.conftest import in_thread
 from tests.crash.points import Points, cut_line, lose_answer
 from tests.goods.models import Good
 

@@ -15,8 +15,8 @@ from payments_pages.exceptions import NotAsked, NotFound, RateLimited, ServiceUn
 from payments_pages.models import PaymentPage, Transaction, Verification
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
+from payments_pages.testing import let_time_pass
 from payments_pages.waiting import purge_unknown
-from tests.conftest import let_time_pass
 
 pytestmark = pytest.mark.django_db
 

@@ -20,7 +20,7 @@ from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verifica
 from payments_pages.pages import create_page, set_active
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
-from tests.conftest import let_time_pass
+from payments_pages.testing import let_time_pass
 from tests.doors.signing import HEADER, SECRET, event, post
 from tests.goods.models import Good
 from tests.wire.conftest import certificate

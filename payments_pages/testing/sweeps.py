@@ -6,6 +6,7 @@ from django.db.models import F
 
 from payments_pages.breaker import PAUSE
 from payments_pages.connection import GATES
+from payments_pages.databases import tried_again
 from payments_pages.models import Fulfilment, Verification, primary_alias
 from payments_pages.sweeping import SweepReport, sweep_due
 
@@ -18,12 +19,19 @@ def let_time_pass(seconds: float) -> None:
     Leases run out, what is to be tried later comes due, and a breaker lets a call through again.
     """
     gone = dt.timedelta(seconds=seconds)
-    Verification.objects.using(primary_alias(Verification)).update(
-        next_at=F("next_at") - gone,
-        asked_at=F("asked_at") - gone,
-        created_at=F("created_at") - gone,
+    asks = Verification.objects.using(primary_alias(Verification))
+    deliveries = Fulfilment.objects.using(primary_alias(Fulfilment))
+    moves = (
+        lambda _number: asks.update(
+            next_at=F("next_at") - gone,
+            asked_at=F("asked_at") - gone,
+            created_at=F("created_at") - gone,
+        ),
+        lambda _number: deliveries.update(next_at=F("next_at") - gone),
     )
-    Fulfilment.objects.using(primary_alias(Fulfilment)).update(next_at=F("next_at") - gone)
+    for move in moves:
+        # PostgreSQL at serializable may undo what nobody else has touched.
+        tried_again(move, using=primary_alias(Fulfilment))
     if seconds >= PAUSE:
         GATES.forget()
 

@@ -11,7 +11,8 @@ from payments_pages.choices import Outcome
 from payments_pages.models import PaymentPage
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
-from tests.conftest import let_time_pass, mirror_page
+from payments_pages.testing import let_time_pass
+from tests.conftest import mirror_page
 from tests.headings import HEADINGS
 
 pytestmark = [

@@ -13,7 +13,7 @@ from payments_pages.choices import FulfilmentState, Reason
 from payments_pages.models import Fulfilment
 from payments_pages.pages import create_page
 from payments_pages.sandbox import Sandbox
-from tests.conftest import let_time_pass
+from payments_pages.testing import let_time_pass
 from tests.example.conftest import popup_settings
 
 pytestmark = [

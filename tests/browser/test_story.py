@@ -104,7 +104,7 @@ def test_a_payer_who_closes_the_tab_is_served_by_the_sweep(
     """The payer comes back while the service is down, gives up, and gets the goods all the same."""
     from django.core.management import call_command
 
-    from tests.conftest import let_time_pass
+    from payments_pages.testing import let_time_pass
 
     staff = context.new_page()
     sign_in(staff, shop)

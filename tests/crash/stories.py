@@ -18,8 +18,9 @@ from payments_pages.models import Event, Fulfilment, PaymentPage, Verification
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
+from payments_pages.testing import let_time_pass
 from payments_pages.worker import take_message
-from tests.conftest import expect_payment, let_time_pass
+from tests.conftest import expect_payment
 
 __all__ = ["ACTS", "STORIES", "Scene", "Story"]
 

@@ -9,7 +9,7 @@ from payments_pages.choices import EventKind, FulfilmentState, Outcome
 from payments_pages.databases import is_transient
 from payments_pages.models import Event, Fulfilment, Transaction, Verification
 from payments_pages.sweeping import sweep_due
-from tests.conftest import let_time_pass
+from payments_pages.testing import let_time_pass
 from tests.crash.points import BREAKS, KILLS, Points
 from tests.crash.stories import ACTS, HOUR, STORIES, Scene, Story
 from tests.goods.models import Good

@@ -14,7 +14,7 @@ from pytest_django.live_server_helper import LiveServer
 from payments_pages.choices import FulfilmentState
 from payments_pages.models import Fulfilment, PaymentPage, Transaction
 from payments_pages.sandbox import Sandbox
-from tests.conftest import let_time_pass
+from payments_pages.testing import let_time_pass
 from tests.goods.models import Good
 
 RIVALS = 8

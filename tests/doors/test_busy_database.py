@@ -15,7 +15,7 @@ from payments_pages.confirmation import confirm_payment
 from payments_pages.models import PaymentPage
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
-from tests.conftest import let_time_pass
+from payments_pages.testing import let_time_pass
 from tests.goods.models import Good
 
 pytestmark = pytest.mark.django_db(transaction=True)

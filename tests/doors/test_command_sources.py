@@ -14,7 +14,7 @@ from payments_pages.choices import Door
 from payments_pages.confirmation import confirm_payment
 from payments_pages.models import ExpectedPayment, Transaction
 from payments_pages.sandbox import Sandbox
-from tests.conftest import let_time_pass
+from payments_pages.testing import let_time_pass
 from tests.doors.behaviour import pay
 from tests.goods.models import Good
 

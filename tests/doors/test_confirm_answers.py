@@ -12,8 +12,8 @@ from django.urls import reverse
 from payments_pages.choices import FulfilmentState, Outcome
 from payments_pages.models import Fulfilment, Verification
 from payments_pages.sandbox import Sandbox
+from payments_pages.testing import let_time_pass
 from payments_pages.views.confirm import STATUSES
-from tests.conftest import let_time_pass
 from tests.doors.behaviour import pay
 from tests.doors.signing import said
 from tests.goods.models import Good

@@ -13,7 +13,7 @@ from payments_pages.confirmation import confirm_payment
 from payments_pages.models import ExpectedPayment, Fulfilment, PaymentPage, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import oldest_due
-from tests.conftest import let_time_pass
+from payments_pages.testing import let_time_pass
 from tests.doors.behaviour import pay
 from tests.doors.signing import said
 

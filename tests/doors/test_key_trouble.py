@@ -19,7 +19,8 @@ from payments_pages.keys import read_key, read_secrets
 from payments_pages.models import PaymentPage, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
-from tests.conftest import KEY, let_time_pass
+from payments_pages.testing import let_time_pass
+from tests.conftest import KEY
 from tests.doors.signing import HEADER, SECRET, event, post, said
 from tests.goods.models import Good
 

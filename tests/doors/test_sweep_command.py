@@ -17,7 +17,7 @@ from payments_pages.choices import Door, FulfilmentState, VerificationState
 from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Fulfilment, Verification
 from payments_pages.sandbox import Sandbox
-from tests.conftest import let_time_pass
+from payments_pages.testing import let_time_pass
 from tests.doors.behaviour import pay
 from tests.goods.models import Good
 

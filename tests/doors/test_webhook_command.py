@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 
 from payments_pages.models import Transaction
 from payments_pages.sandbox import Sandbox
-from tests.conftest import let_time_pass
+from payments_pages.testing import let_time_pass
 from tests.doors.behaviour import pay
 from tests.goods.models import Good
 

@@ -11,7 +11,8 @@ from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, V
 from payments_pages.sandbox import Sandbox
 from payments_pages.signals import fulfilment_delivered, transaction_changed
 from payments_pages.staff import retry
-from tests.conftest import expect_payment, let_time_pass
+from payments_pages.testing import let_time_pass
+from tests.conftest import expect_payment
 from tests.doors.behaviour import pay
 from tests.doors.signing import event, post, said
 from tests.goods.models import Good

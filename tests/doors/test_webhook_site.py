@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
-from tests.conftest import let_time_pass
+from payments_pages.testing import let_time_pass
 from tests.doors.behaviour import at_once, pay
 from tests.doors.signing import HEADER, SECRET, event, post, said
 from tests.goods.models import Good

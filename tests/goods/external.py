@@ -12,7 +12,7 @@ from payments_pages.choices import Door
 from payments_pages.confirmation import confirm_payment
 from payments_pages.fulfilment import renew_lease
 from payments_pages.models import Fulfilment
-from tests.conftest import let_time_pass
+from payments_pages.testing import let_time_pass
 from tests.goods.models import Good
 
 

@@ -12,8 +12,8 @@ import pytest
 from payments_pages.choices import FulfilmentState as State
 from payments_pages.models import Fulfilment
 from payments_pages.sweeping import sweep_due
+from payments_pages.testing import let_time_pass
 from tests.brokers import BROKERS
-from tests.conftest import let_time_pass
 from tests.goods.models import Good
 from tests.queues.counting import delivered, goods_once
 from tests.queues.workers import Crew, wait_until

@@ -15,7 +15,7 @@ from payments_pages.choices import Outcome
 from payments_pages.exceptions import ConfigurationError
 from payments_pages.models import Fulfilment
 from payments_pages.sweeping import sweep_due
-from tests.conftest import let_time_pass
+from payments_pages.testing import let_time_pass
 from tests.queues.counting import delivered, goods_once
 from tests.queues.workers import ROOT, Crew
 

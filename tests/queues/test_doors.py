@@ -18,7 +18,8 @@ from payments_pages.exceptions import ConfigurationError, OpenTransactionError
 from payments_pages.models import Fulfilment, PaymentPage, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import oldest_due, sweep_due
-from tests.conftest import expect_payment, let_time_pass
+from payments_pages.testing import let_time_pass
+from tests.conftest import expect_payment
 from tests.doors import signing
 from tests.goods.models import Good
 from tests.queues.senders import SEEN, SENT

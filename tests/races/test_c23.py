@@ -18,7 +18,8 @@ from payments_pages.models import ExpectedPayment, Fulfilment, PaymentPage, Veri
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
-from tests.conftest import expect_payment, in_thread, let_time_pass, meanwhile
+from payments_pages.testing import let_time_pass
+from tests.conftest import expect_payment, in_thread, meanwhile
 from tests.doors.signing import HEADER, SECRET, event, post
 from tests.goods.models import Good
 from tests.races.merchant_urls import MEANWHILE

@@ -14,7 +14,8 @@ from django.urls import reverse
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
-from tests.conftest import expect_payment, in_thread, let_time_pass
+from payments_pages.testing import let_time_pass
+from tests.conftest import expect_payment, in_thread
 from tests.doors.signing import HEADER, SECRET, event, post
 from tests.goods.handlers import give
 from tests.goods.models import Good

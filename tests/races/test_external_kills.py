@@ -10,7 +10,7 @@ from payments_pages.choices import FulfilmentState, Outcome
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
-from tests.conftest import let_time_pass
+from payments_pages.testing import let_time_pass
 from tests.goods.models import Good
 from tests.queues.workers import wait_until
 from tests.races.conftest import Team, Worker

@@ -12,7 +12,8 @@ from payments_pages.confirmation import (
 )
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
-from tests.conftest import in_thread, let_time_pass, meanwhile
+from payments_pages.testing import let_time_pass
+from tests.conftest import in_thread, meanwhile
 from tests.goods.models import Good
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from payments_pages.choices import FulfilmentState, Outcome
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
-from tests.conftest import let_time_pass
+from payments_pages.testing import let_time_pass
 from tests.goods.models import Good
 from tests.races.conftest import PROCESSES, Team
 

@@ -14,7 +14,7 @@ from payments_pages.exceptions import OpenTransactionError
 from payments_pages.models import Event, Fulfilment, PaymentPage, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
-from tests.conftest import let_time_pass
+from payments_pages.testing import let_time_pass
 from tests.goods.models import Good
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "payments"])

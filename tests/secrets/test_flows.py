@@ -23,7 +23,7 @@ from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verifica
 from payments_pages.sandbox import Sandbox
 from payments_pages.signatures import sign
 from payments_pages.sweeping import sweep_due
-from tests.conftest import let_time_pass
+from payments_pages.testing import let_time_pass
 from tests.doors.signing import HEADER, event, post
 from tests.secrets.watching import CODE, KEY, PAYER, Watch
 

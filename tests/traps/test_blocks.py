@@ -17,7 +17,8 @@ from payments_pages.references import reference_key
 from payments_pages.resources import TransactionResource
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
-from tests.conftest import expect_payment, let_time_pass
+from payments_pages.testing import let_time_pass
+from tests.conftest import expect_payment
 from tests.crash.points import Points
 from tests.goods.models import Good
 from tests.traps.interference import after_our_look

@@ -16,7 +16,8 @@ from payments_pages.models import (
 )
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
-from tests.conftest import expect_payment, let_time_pass
+from payments_pages.testing import let_time_pass
+from tests.conftest import expect_payment
 from tests.goods.models import Good
 from tests.traps.interference import refused
 

@@ -17,8 +17,8 @@ from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
+from payments_pages.testing import let_time_pass
 from tests.admin.money.conftest import SignIn
-from tests.conftest import let_time_pass
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

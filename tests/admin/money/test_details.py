@@ -12,8 +12,9 @@ from payments_pages.choices import Door, FulfilmentState, Reason
 from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
+from payments_pages.testing import let_time_pass
 from tests.admin.money.conftest import SignIn
-from tests.conftest import expect_payment, let_time_pass, mirror_another
+from tests.conftest import expect_payment, mirror_another
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -13,8 +13,8 @@ from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
+from payments_pages.testing import let_time_pass
 from tests.admin.money.conftest import SignIn, busy, said, state_of
-from tests.conftest import let_time_pass
 from tests.goods.models import Good
 
 pytestmark = pytest.mark.django_db(transaction=True)
