@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.db import InterfaceError, OperationalError, ProgrammingError, connection, transaction
+from django.dispatch import Signal
 
 from payments_pages import databases
 from payments_pages.choices import Door, Outcome
@@ -15,6 +16,7 @@ from payments_pages.confirmation import confirm_payment
 from payments_pages.databases import tried_again
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
+from payments_pages.signals import fulfilment_failed, fulfilment_held
 from payments_pages.testing import let_time_pass
 from tests.conftest import in_thread
 from tests.crash.points import Points, cut_line, lose_answer
@@ -162,6 +164,41 @@ def test_an_external_attempts_own_statements_are_done_again(
     assert (row.state, row.attempts) == (state, 1)
     told = Event.objects.filter(reference_key=row.reference_key, kind__in=events)
     assert list(told.values_list("kind", flat=True)) == events
+
+
+@pytest.mark.parametrize(
+    ("handler", "signal"), [("fail_always", fulfilment_failed), ("refuse", fulfilment_held)]
+)
+def test_a_failure_whose_commit_was_not_answered_is_told_once(
+    handler: str, signal: Signal, tea_box: PaymentPage, sandbox: Sandbox, configure: Any
+) -> None:
+    """The second try finds the row moved on, by the first."""
+    configure(HANDLER=f"tests.goods.handlers.{handler}", HANDLER_ATOMIC=False)
+    told: list[str] = []
+
+    def hear(fulfilment: Fulfilment, **_named: Any) -> None:
+        told.append(fulfilment.transaction.reference)
+
+    def buy(reference: str, run: Points) -> Points:
+        sandbox.pay("tea-box", reference=reference)
+        with run.watch():
+            confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
+        return run
+
+    signal.connect(hear)
+    try:
+        whole = buy("PPG-0", Points()).seen
+        last = len(whole) - whole[::-1].index("COMMIT")
+        assert UPDATE in whole[last - 4 : last]
+        assert buy("PPG-1", Points(at=last, broken=lose_answer)).hit
+    finally:
+        signal.disconnect(hear)
+    assert told == ["PPG-0", "PPG-1"]
+    row = Fulfilment.objects.get(transaction__reference="PPG-1")
+    kinds = Event.objects.filter(reference_key=row.reference_key).values_list("kind", flat=True)
+    assert sorted(kinds) == sorted(
+        {"verified", "accepted", "held" if row.state == "held" else "delivery_failed"}
+    )
 
 
 def test_inside_a_transaction_nothing_is_tried_again() -> None:
