@@ -7,10 +7,10 @@ reference is another one: its own row would wait for ever, and a second one besi
 import datetime as dt
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.utils import timezone
 
 from payments_pages.choices import VerificationState
 from payments_pages.conf import conf
+from payments_pages.databases import from_now
 from payments_pages.models import Fulfilment, Transaction, Verification
 from payments_pages.models.fulfilments import FulfilmentQuerySet
 from payments_pages.models.verifications import VerificationQuerySet
@@ -26,7 +26,8 @@ __all__ = [
     "waiting_references",
 ]
 
-UNKNOWN_KEPT_FOR = dt.timedelta(hours=24)
+UNKNOWN_KEPT_FOR = 24 * 3600
+"""Seconds."""
 
 
 def asks() -> VerificationQuerySet:
@@ -92,9 +93,9 @@ def purge_unknown() -> int:
 
     Of both modes: those of the other one are worth no more.
     """
-    old = timezone.now() - UNKNOWN_KEPT_FOR
+    old = from_now(-UNKNOWN_KEPT_FOR)
     rows = _unmirrored(Verification.objects.primary())
-    gone, _ = rows.filter(state=VerificationState.UNKNOWN, created_at__lt=old).delete()
+    gone, _ = rows.filter(state=VerificationState.UNKNOWN, named_at__lt=old).delete()
     return gone
 
 
