@@ -21,8 +21,9 @@ SCHEDULE = (5, 30, 120, 600, 3600)
 """Seconds between the asks, counted from when somebody last named the reference."""
 THEN_EVERY = 6 * 3600
 """Seconds between the asks after those."""
-OPEN_EVERY = 24 * 3600
-"""Seconds between the asks about a payment that the service has called open for three days."""
+OPEN_EVERY = 12 * 3600
+"""Seconds between the asks about what is still open after three days: at least one a day, with
+the spread and a few sweeps a day."""
 LAPSES_AFTER = 72 * 3600
 SIGNED_EVERY = 30
 """Seconds between the asks while a signed success is not confirmed: the next sweep must see it."""

@@ -52,7 +52,7 @@ def age(days: int = 400) -> None:
     """Make everything that is there so many days old."""
     past = timezone.now() - dt.timedelta(days=days)
     Event.objects.update(happened_at=past)
-    Verification.objects.update(created_at=past, asked_at=past)
+    Verification.objects.update(named_at=past, asked_at=past)
     Transaction.objects.update(verified_at=past)
 
 
