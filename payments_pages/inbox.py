@@ -12,7 +12,7 @@ from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
 from django.db.models.functions import Coalesce
 
 from payments_pages import schedule
-from payments_pages.choices import Door, VerificationState
+from payments_pages.choices import GIVEN_UP, Door, VerificationState
 from payments_pages.conf import conf
 from payments_pages.databases import UtcNow, tried_again
 from payments_pages.exceptions import InvalidReference
@@ -101,7 +101,7 @@ def name_again(row: Verification, *, signed_success: bool = False, refresh: bool
     that it is paid; until the service confirms that, the reference is never given up. `refresh`:
     something about a settled reference has changed, so that it is asked about too.
     """
-    ended = [VerificationState.UNKNOWN, VerificationState.LAPSED]
+    ended = [VerificationState.UNKNOWN, *GIVEN_UP]
     if refresh:
         ended.append(VerificationState.SETTLED)
     changes = {

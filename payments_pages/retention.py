@@ -15,7 +15,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from payments_pages.choices import FulfilmentState, VerificationState
+from payments_pages.choices import GIVEN_UP, FulfilmentState, VerificationState
 from payments_pages.models import Event, Fulfilment, Transaction, Verification, primary_alias
 
 __all__ = ["SHORTEST", "forget_payers", "purge_events", "purge_lapsed"]
@@ -59,7 +59,7 @@ def purge_lapsed(older_than: dt.timedelta, *, batch: int, dry_run: bool, progres
     """
     mirrored = Transaction.objects.primary().filter(reference_key=OuterRef("reference_key"))
     lapsed = Verification.objects.primary().filter(
-        ~Exists(mirrored), state=VerificationState.LAPSED, named_at__lt=_cutoff(older_than)
+        ~Exists(mirrored), state__in=GIVEN_UP, named_at__lt=_cutoff(older_than)
     )
     count = 0
     for rows in _in_batches(lapsed, (), batch):

@@ -14,7 +14,7 @@ from django.db.models import F, Q
 from django.db.models.expressions import CombinedExpression
 
 from payments_pages import schedule
-from payments_pages.choices import Door, VerificationState
+from payments_pages.choices import GIVEN_UP, Door, VerificationState
 from payments_pages.conf import conf
 from payments_pages.databases import UtcNow, from_now, tried_again
 from payments_pages.exceptions import (
@@ -113,7 +113,7 @@ def claim(
     """
     free = Q(schedule.named_meanwhile()) | Q(asked_at__isnull=True)
     free |= Q(asked_at__lte=from_now(-ASK_AT_MOST_EVERY))
-    states = [VerificationState.DUE, VerificationState.UNKNOWN, VerificationState.LAPSED]
+    states = [VerificationState.DUE, VerificationState.UNKNOWN, *GIVEN_UP]
     if refresh:
         states.append(VerificationState.SETTLED)
     claimable = Q(state__in=states) if vouched else Q(free, state__in=states)
@@ -126,7 +126,7 @@ def claim(
     }
     if vouched:
         changes["vouched"] = True
-    if vouched or row.state == VerificationState.LAPSED:
+    if vouched or row.state in GIVEN_UP:
         changes["named_at"] = UtcNow()
     if signed_success:
         changes["signed_success_at"] = first_signed_success()

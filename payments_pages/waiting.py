@@ -68,11 +68,11 @@ def _of_other_mode(mode: str) -> VerificationQuerySet:
 
 
 def waiting_references(*, since: dt.datetime | None = None) -> list[str]:
-    """Return the references that are still asked about, or were given up, oldest first.
+    """Return the references that are still asked about, or have lapsed, oldest first.
 
     `since` leaves out those first seen before it.
     """
-    rows = asks().exclude(state=VerificationState.SETTLED)
+    rows = asks().exclude(state__in=[VerificationState.SETTLED, VerificationState.ENDED])
     if since is not None:
         rows = rows.filter(created_at__gte=since)
     return list(rows.order_by("pk").values_list("reference", flat=True))
