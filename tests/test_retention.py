@@ -13,7 +13,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from payments_pages import testing
-from payments_pages.choices import GIVEN_UP, (
+from payments_pages.choices import (
+    GIVEN_UP,
     Door,
     EventKind,
     FulfilmentState,
@@ -171,9 +172,7 @@ def test_what_was_given_up_with_a_transaction_stays(sandbox: Sandbox) -> None:
     assert Good.objects.count() == 1
 
 
-@pytest.mark.parametrize(
-    "state", [state for state in VerificationState if state not in GIVEN_UP]
-)
+@pytest.mark.parametrize("state", [state for state in VerificationState if state not in GIVEN_UP])
 def test_a_reference_that_is_not_given_up_stays(sandbox: Sandbox, state: str) -> None:
     expect_payment("A-1")
     Verification.objects.create(
