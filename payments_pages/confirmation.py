@@ -1,7 +1,7 @@
 """Take one reference through the whole path. Every door calls `confirm_payment`."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db import DatabaseError, IntegrityError, InterfaceError
@@ -141,7 +141,7 @@ def _confirm(run: _Run) -> Confirmation:
         if final is not None and _state(final) in FINAL:
             return describe(final)
     transaction = find_transaction(run.key)
-    verification.claim_page(row, run.page_token)
+    verification.claim_page(row, run.page_token, transaction)
     if not _settled(run, row, transaction):
         vouched = run.vouched or row.vouched or transaction is not None
         admission = admit(run.key, address=run.address, vouched=vouched)
@@ -238,8 +238,10 @@ def _ask(
     if recorded is None and verification.find(run.key) is None:
         return _first(run)  # its row was deleted by hand, and the answer with it
     if recorded is None or not recorded.claimed or recorded.fulfilment is None:
-        return _answer(run, row, find_transaction(run.key))
-    return _delivered(run, recorded.fulfilment, deliver(recorded.fulfilment, door=run.door))
+        found = _answer(run, row, find_transaction(run.key))
+    else:
+        found = _delivered(run, recorded.fulfilment, deliver(recorded.fulfilment, door=run.door))
+    return replace(found, answered=resource.status)
 
 
 def _unanswered(

@@ -15,7 +15,8 @@ class Confirmation:
     """Tell what is true about a reference now. Holds no payer's data but through its rows.
 
     `transaction` and `fulfilment` are None where there are none yet. `retry_after` is in
-    seconds, for outcomes that may change by themselves; None for the others.
+    seconds, for outcomes that may change by themselves; None for the others. `answered` is the
+    status that the service gave to this very call, or "" when it was not asked or gave no answer.
     """
 
     outcome: Outcome
@@ -23,6 +24,7 @@ class Confirmation:
     transaction: Transaction | None = field(default=None, repr=False)
     fulfilment: Fulfilment | None = field(default=None, repr=False)
     retry_after: int | None = None
+    answered: str = ""
 
 
 def describe(transaction: Transaction) -> Confirmation:

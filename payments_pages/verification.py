@@ -14,6 +14,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.expressions import CombinedExpression
 
 from payments_pages import schedule
+from payments_pages.attribution import gives_way
 from payments_pages.choices import Door, VerificationState
 from payments_pages.conf import conf
 from payments_pages.databases import UtcNow, from_now, tried_again
@@ -24,7 +25,7 @@ from payments_pages.exceptions import (
     ServiceError,
     UnusableKey,
 )
-from payments_pages.models import PaymentPage, Verification, primary_alias
+from payments_pages.models import PaymentPage, Transaction, Verification, primary_alias
 from payments_pages.models.verifications import VerificationQuerySet
 from payments_pages.prepared import (
     INSERT_CLAIMED_VERIFICATION,
@@ -194,15 +195,21 @@ def claim(row: Verification, *, refresh: bool, vouched: bool) -> Claim | None:
     return Claim(row.pk, row.attempts + 1, row.created_at) if won else None
 
 
-def claim_page(row: Verification, token: UUID | None) -> bool:
+def claim_page(
+    row: Verification, token: UUID | None, transaction: Transaction | None = None
+) -> bool:
     """Note the page a payer came back by; the first claim to a page of ours stays (our decision).
 
-    A token that no page has is no claim, and must not keep the true one out.
+    A token that no page has is no claim, and must not keep the true one out. Nor must a claim to
+    a page that the `transaction`, if it is known, does not pay in full: it gives way to one that
+    is paid in full, and never the other way round.
     """
     if token is None or row.page_claim == token:
         return False
     named = Exists(PaymentPage.objects.primary().filter(token=OuterRef("page_claim")))
     free = Q(page_claim__isnull=True) | ~named
+    if row.page_claim and transaction and gives_way(row.page_claim, token, transaction):
+        free |= Q(page_claim=row.page_claim)
     noted = _changed(Verification.objects.primary().filter(free, pk=row.pk), page_claim=token)
     if noted:
         row.page_claim = token

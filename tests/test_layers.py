@@ -19,7 +19,7 @@ LAYERS: dict[str, int] = {
     # Words.
     "": 0, "choices": 0, "exceptions": 0, "keys": 0, "masking": 0, "money": 0, "redaction": 0, "signals": 0, "storable": 0,
     # Values.
-    "addresses": 1, "arguments": 1, "conf": 1, "databases": 1, "references": 1, "resources": 1,
+    "addresses": 1, "arguments": 1, "conf": 1, "databases": 1, "ownership": 1, "references": 1, "resources": 1,
     "signatures": 1, "slugs": 1, "wire": 1,
     # Edges: the network, the database.
     "answers": 2, "breaker": 2, "budgets": 2, "bulkhead": 2, "client": 2, "connection": 2,
@@ -41,7 +41,7 @@ LAYERS: dict[str, int] = {
 
 ARROWS: frozenset[tuple[str, str]] = frozenset({
     ("keys", "exceptions"), ("money", "exceptions"),
-    ("conf", "databases"), ("references", "conf"), ("references", "databases"), ("slugs", "conf"),
+    ("conf", "databases"), ("ownership", "conf"), ("references", "conf"), ("references", "databases"), ("slugs", "conf"),
     ("slugs", "databases"),
     ("resources", "wire"),
     ("client", "envelope"), ("client", "gates"), ("client", "transport"),
@@ -55,7 +55,7 @@ ARROWS: frozenset[tuple[str, str]] = frozenset({
     ("mirror", "attribution"),
     ("recording", "attribution"), ("recording", "fulfilment"), ("recording", "mirror"),
     ("recording", "policy"), ("recording", "verification"), ("reconsidering", "attribution"),
-    ("reconsidering", "fulfilment"), ("reconsidering", "mirror"), ("reconsidering", "recording"), ("reconsidering", "verification"), ("verification", "schedule"),
+    ("reconsidering", "fulfilment"), ("reconsidering", "mirror"), ("reconsidering", "recording"), ("reconsidering", "verification"), ("verification", "attribution"), ("verification", "schedule"),
     ("attention", "sweeping"), ("confirmation", "outcomes"), ("staff", "confirmation"), ("sweeping", "confirmation"),
     ("templatetags", "admin"), ("webhooks", "confirmation"), ("worker", "confirmation"),
 })  # fmt: skip

@@ -53,6 +53,8 @@ class Migration(migrations.Migration):
                 ('updated_at', models.DateTimeField(editable=False, null=True, verbose_name='updated at')),
                 ('synced_at', models.DateTimeField(editable=False, null=True, verbose_name='last synced')),
                 ('missing_since', models.DateTimeField(editable=False, null=True, verbose_name='missing since')),
+                ('inactive_since', models.DateTimeField(editable=False, null=True, verbose_name='inactive since')),
+                ('seller', models.CharField(blank=True, editable=False, max_length=255, verbose_name='sold by, as staff said')),
                 ('drift', models.JSONField(default=dict, editable=False, verbose_name='changed at the service')),
             ],
             options={
@@ -124,7 +126,7 @@ class Migration(migrations.Migration):
                 ('reference_key', models.CharField(editable=False, max_length=64)),
                 ('idempotency_key', models.UUIDField(default=uuid.uuid4, editable=False, unique=True, verbose_name='idempotency key')),
                 ('state', models.CharField(choices=[('pending', 'to be delivered'), ('delivering', 'being delivered'), ('delivered', 'delivered'), ('failed', 'failed, will be tried again'), ('held', 'held for staff'), ('rejected', 'rejected by staff')], max_length=16, verbose_name='state')),
-                ('reason', models.CharField(blank=True, choices=[('', 'none'), ('not_success', 'the service does not call it a success'), ('mode_mismatch', 'test and live money do not mix'), ('unattributed', 'nothing says what it pays for'), ('currency_mismatch', 'paid in another currency'), ('amount_invalid', 'the amount cannot be read'), ('amount_mismatch', 'paid less than the price'), ('attribution_conflict', 'it claims to pay for two things'), ('duplicate_payment', 'already paid by another transaction'), ('attempts_spent', 'the delivery failed too often'), ('permanent_error', 'the delivery cannot succeed')], default='', max_length=32, verbose_name='reason')),
+                ('reason', models.CharField(blank=True, choices=[('', 'none'), ('not_success', 'the service does not call it a success'), ('mode_mismatch', 'test and live money do not mix'), ('unattributed', 'nothing says what it pays for'), ('page_not_on_sale', 'its page was not on sale'), ('other_site', 'its page is sold by another site'), ('currency_mismatch', 'paid in another currency'), ('amount_invalid', 'the amount cannot be read'), ('amount_mismatch', 'paid less than the price'), ('attribution_conflict', 'it claims to pay for two things'), ('duplicate_payment', 'already paid by another transaction'), ('attempts_spent', 'the delivery failed too often'), ('permanent_error', 'the delivery cannot succeed')], default='', max_length=32, verbose_name='reason')),
                 ('overpaid', models.BooleanField(default=False, verbose_name='overpaid')),
                 ('attempts', models.PositiveIntegerField(default=0, verbose_name='attempts')),
                 ('next_at', models.DateTimeField(null=True, verbose_name='next try')),
