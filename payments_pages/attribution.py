@@ -28,7 +28,7 @@ __all__ = [
     "attribute",
     "expectation_of",
     "facts_of",
-    "gives_way",
+    "giving_way",
 ]
 
 _ID_DIGITS = 18
@@ -178,14 +178,18 @@ def _offer_of(page: PaymentPage) -> Offer:
     )
 
 
-def gives_way(claimed: UUID, other: UUID, paid: Transaction) -> bool:
-    """Say whether a payer's claim to a page may be replaced by another one, for a known payment.
+def giving_way(claimed: UUID | None, other: UUID, paid: Transaction | None) -> tuple[UUID, ...]:
+    """Return the claim to a page that another one may replace: the claimed one, or none at all.
 
-    Only if the money is not enough for the first page and is enough for the other: who sees a
-    reference could else keep the true claim out, by making a false one before.
+    Only if what was `paid` is not enough for the first page and is enough for the other, which
+    is not known before the service has answered: who sees a reference could else keep the true
+    claim out, by making a false one before.
     """
+    if claimed is None or paid is None:
+        return ()
     facts = facts_of(paid)
-    return not _is_enough_for(claimed, facts) and _is_enough_for(other, facts)
+    worse = not _is_enough_for(claimed, facts) and _is_enough_for(other, facts)
+    return (claimed,) if worse else ()
 
 
 def _is_enough_for(token: UUID, facts: Facts) -> bool:

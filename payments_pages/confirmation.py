@@ -14,12 +14,7 @@ from payments_pages.conf import conf
 from payments_pages.connection import get_client
 from payments_pages.databases import is_transient, refuse_open_transaction, tried_again
 from payments_pages.delivery import deliver, deliver_here
-from payments_pages.exceptions import (
-    AuthenticationFailed,
-    NotFound,
-    ServiceError,
-    UnusableKey,
-)
+from payments_pages.exceptions import AuthenticationFailed, NotFound, ServiceError, UnusableKey
 from payments_pages.mirror import find_settled, find_transaction
 from payments_pages.models import Fulfilment, Transaction, Verification, primary_alias
 from payments_pages.nudging import hand_on
@@ -238,10 +233,9 @@ def _ask(
     if recorded is None and verification.find(run.key) is None:
         return _first(run)  # its row was deleted by hand, and the answer with it
     if recorded is None or not recorded.claimed or recorded.fulfilment is None:
-        found = _answer(run, row, find_transaction(run.key))
-    else:
-        found = _delivered(run, recorded.fulfilment, deliver(recorded.fulfilment, door=run.door))
-    return replace(found, answered=resource.status)
+        return replace(_answer(run, row, find_transaction(run.key)), answered=resource.status)
+    given = deliver(recorded.fulfilment, door=run.door)
+    return replace(_delivered(run, recorded.fulfilment, given), answered=resource.status)
 
 
 def _unanswered(

@@ -143,7 +143,7 @@ def attribution_of(existing: Transaction | None, evidence: Evidence) -> Attribut
     """Keep what is known; a later answer does not change what a payment was for.
 
     Nor does it end a conflict of two sources: staff do, by naming one (our decision). But a claim
-    to a page may have given way to a better one (`attribution.gives_way`), and then:
+    to a page may have given way to a better one (`attribution.giving_way`), and then:
 
     - What was attributed by the old claim follows the new one, as long as it is not accepted.
     - A conflict ends if the new claim names the very page that the other source names.

@@ -7,18 +7,10 @@ transaction; the delivery itself then goes through the path like any other.
 from django.db import transaction as db_transaction
 from django.utils.translation import gettext as _
 
-from payments_pages.choices import (
-    Attributed,
-    Door,
-    EventKind,
-    FulfilmentState,
-    Outcome,
-    Reason,
-    VerificationState,
-)
+from payments_pages.choices import Attributed, Door, EventKind, FulfilmentState, Outcome, Reason
 from payments_pages.conf import conf
 from payments_pages.confirmation import confirm_payment
-from payments_pages.databases import UtcNow, from_now, text_key, tried_again
+from payments_pages.databases import UtcNow, text_key, tried_again
 from payments_pages.exceptions import DecisionError
 from payments_pages.models import (
     Event,
@@ -28,6 +20,7 @@ from payments_pages.models import (
     Verification,
     primary_alias,
 )
+from payments_pages.models.fulfilments import FulfilmentQuerySet
 from payments_pages.policy import POLICY_REASONS
 from payments_pages.reconsidering import assign
 
@@ -147,6 +140,8 @@ def approve(fulfilment: Fulfilment, *, actor: str, note: str) -> Outcome | None:
     if not may_approve(fulfilment):
         return None
     asked = _ask_first(fulfilment, actor)
+    if asked is None:
+        return None
     given = _deliver(fulfilment, EventKind.APPROVED, actor=actor, note=note, decided_by=actor)
     # By the new answer the rules themselves may have accepted it.
     return given or (asked if asked in _GIVEN else None)
@@ -175,7 +170,8 @@ def attribute(
     """
     if not may_attribute(fulfilment):
         return None
-    _ask_first(fulfilment, actor)
+    if _ask_first(fulfilment, actor) is None:
+        return None
     decided = tried_again(
         lambda _number: assign(fulfilment, page, door=Door.ADMIN, actor=actor, note=note),
         using=primary_alias(Fulfilment),
@@ -216,11 +212,23 @@ def _deliver(
     return _confirm(fulfilment, actor) if moved else None
 
 
-def _ask_first(fulfilment: Fulfilment, actor: str) -> Outcome:
+def _as_seen(fulfilment: Fulfilment) -> FulfilmentQuerySet:
+    return Fulfilment.objects.primary().filter(
+        pk=fulfilment.pk,
+        state=fulfilment.state,
+        reason=fulfilment.reason,
+        attempts=fulfilment.attempts,
+    )
+
+
+def _ask_first(fulfilment: Fulfilment, actor: str) -> Outcome | None:
     """Ask the service whether it is still paid; what the answer changes is recorded as always.
 
-    The money may have gone back hours ago, and nobody told us. Return what came of asking.
+    The money may have gone back hours ago, and nobody told us. Return what came of asking; None,
+    and ask nothing, when it is not as it was seen.
     """
+    if not _as_seen(fulfilment).exists():
+        return None
     found = confirm_payment(
         fulfilment.transaction.reference,
         door=Door.ADMIN,
@@ -230,7 +238,8 @@ def _ask_first(fulfilment: Fulfilment, actor: str) -> Outcome:
         actor=actor,
     )
     mirrored = found.transaction.status if found.transaction is not None else ""
-    answered = found.answered or (mirrored if _was_just_answered(fulfilment) else "")
+    row = Verification.objects.primary().filter(reference_key=fulfilment.reference_key)
+    answered = found.answered or (mirrored if row.answered_within(JUST_NOW).exists() else "")
     if not answered:
         raise DecisionError(
             _(
@@ -245,16 +254,6 @@ def _ask_first(fulfilment: Fulfilment, actor: str) -> Outcome:
             % {"status": refused}
         )
     return found.outcome
-
-
-def _was_just_answered(fulfilment: Fulfilment) -> bool:
-    """Say, by the database's clock, whether an answer came within the last seconds."""
-    rows = Verification.objects.primary().filter(
-        reference_key=fulfilment.reference_key,
-        state=VerificationState.SETTLED,
-        asked_at__gte=from_now(-JUST_NOW),
-    )
-    return rows.exists()
 
 
 def _confirm(fulfilment: Fulfilment, actor: str) -> Outcome:
@@ -273,12 +272,7 @@ def _move(
     """Move it on from where it was seen. A commit whose answer is lost looks as if it had moved."""
     if note:
         changes["note"] = note
-    seen = Fulfilment.objects.primary().filter(
-        pk=fulfilment.pk,
-        state=fulfilment.state,
-        reason=fulfilment.reason,
-        attempts=fulfilment.attempts,
-    )
+    seen = _as_seen(fulfilment)
 
     @db_transaction.atomic(using=primary_alias(Fulfilment), durable=True)
     def once(_number: int) -> bool:

@@ -14,7 +14,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.expressions import CombinedExpression
 
 from payments_pages import schedule
-from payments_pages.attribution import gives_way
+from payments_pages.attribution import giving_way
 from payments_pages.choices import Door, VerificationState
 from payments_pages.conf import conf
 from payments_pages.databases import UtcNow, from_now, tried_again
@@ -195,25 +195,18 @@ def claim(row: Verification, *, refresh: bool, vouched: bool) -> Claim | None:
     return Claim(row.pk, row.attempts + 1, row.created_at) if won else None
 
 
-def claim_page(
-    row: Verification, token: UUID | None, transaction: Transaction | None = None
-) -> bool:
-    """Note the page a payer came back by; the first claim to a page of ours stays (our decision).
+def claim_page(row: Verification, token: UUID | None, paid: Transaction | None = None) -> None:
+    """Note the page a payer came back by; the first claim to a page that fits stays (our decision).
 
-    A token that no page has is no claim, and must not keep the true one out. Nor must a claim to
-    a page that the `transaction`, if it is known, does not pay in full: it gives way to one that
-    is paid in full, and never the other way round.
+    A token that no page has is no claim, and one that `paid` is not enough for gives way.
     """
     if token is None or row.page_claim == token:
-        return False
+        return
+    worse = giving_way(row.page_claim, token, paid)
     named = Exists(PaymentPage.objects.primary().filter(token=OuterRef("page_claim")))
-    free = Q(page_claim__isnull=True) | ~named
-    if row.page_claim and transaction and gives_way(row.page_claim, token, transaction):
-        free |= Q(page_claim=row.page_claim)
-    noted = _changed(Verification.objects.primary().filter(free, pk=row.pk), page_claim=token)
-    if noted:
+    free = Q(page_claim__isnull=True) | ~named | Q(page_claim__in=worse)
+    if _changed(Verification.objects.primary().filter(free, pk=row.pk), page_claim=token):
         row.page_claim = token
-    return bool(noted)
 
 
 def vouch(row: Verification) -> None:
@@ -249,8 +242,8 @@ def fail(held: Claim, error: ServiceError, *, known: bool) -> bool:
 
     A reference that is `known`, for its transaction is mirrored, never becomes an unknown one:
     it would be purged with those; nor is it given up, for something new was said of it, perhaps a
-    refund. One that was not asked about is due again in seconds, whatever
-    its age: the schedule spaces asks, and there was none.
+    refund. One that was not asked about is due again in seconds, whatever its age: the schedule
+    spaces asks, and there was none.
     """
     told = f"{type(error).__name__}: {error}"
     if isinstance(error, NotAsked):

@@ -29,7 +29,7 @@ LAYERS: dict[str, int] = {
     "admission": 3, "attribution": 3, "completion": 3, "delivery": 3, "following": 3, "fulfilment": 3, "handlers": 3, "mirror": 3, "nudging": 3,
     "policy": 3, "reconsidering": 3, "recording": 3, "schedule": 3, "verification": 3, "waiting": 3,
     # Use cases.
-    "attention": 4, "confirmation": 4, "export": 4, "outcomes": 4, "pages": 4, "retention": 4, "roles": 4, "staff": 4, "sweeping": 4,
+    "attention": 4, "confirmation": 4, "export": 4, "outcomes": 4, "pages": 4, "retention": 4, "roles": 4, "sellers": 4, "staff": 4, "sweeping": 4,
     "sync": 4, "totals": 4, "webhooks": 4,
     "worker": 4,
     # Doors.

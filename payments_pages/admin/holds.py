@@ -6,7 +6,7 @@ from typing import Final
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from payments_pages.admin.cells import ltr, mode_name, money
+from payments_pages.admin.cells import ltr, mode_name, moment, money
 from payments_pages.admin.wording import own_words, page_name, paid_of, price_of, words
 from payments_pages.choices import Attributed, Reason
 from payments_pages.conf import conf
@@ -24,6 +24,14 @@ _ADVICE: Final[Mapping[str, object]] = {
         "It cannot be approved: once MODE is set right, the same payment would be delivered a "
         "second time. If MODE is wrong, have it set right and ask the service again; that delivers "
         "it. Then, or if MODE is right, reject this one."
+    ),
+    Reason.PAGE_NOT_ON_SALE: gettext_lazy(
+        "Approve it if you give what was paid for all the same, or reject it and refund the payer. "
+        "If the page goes on sale again, the hold ends by itself."
+    ),
+    Reason.OTHER_SITE: gettext_lazy(
+        "There is nothing to do: the site that sells the page delivers it. If this site sells it, "
+        "say so on the page’s own form; the hold then ends by itself."
     ),
     Reason.CURRENCY_MISMATCH: gettext_lazy(
         "Reject it and refund the payer, or approve it if you take this payment all the same."
@@ -85,6 +93,10 @@ def facts_of(  # noqa: PLR0911 - one return per reason
                 mode=mode_name(transaction.domain) or "–",
                 ours=mode_name(conf.mode_or_blank) or "–",
             )
+        case Reason.PAGE_NOT_ON_SALE:
+            return _off_sale(transaction)
+        case Reason.OTHER_SITE:
+            return _elsewhere(transaction)
         case Reason.CURRENCY_MISMATCH | Reason.AMOUNT_MISMATCH:
             return _too_little(transaction, paid, expected, price)
         case Reason.AMOUNT_INVALID:
@@ -133,6 +145,57 @@ def _too_little(
             less=money(price[0] - transaction.amount, transaction.currency),
         )
     return words(_("Paid {paid}, but expected was {expected}."), paid=paid, expected=expected)
+
+
+def _off_sale(transaction: Transaction) -> str:
+    """Say since when its page is off sale, as it is now, or why it could never be paid on here."""
+    page = transaction.page
+    expected = transaction.expected_payment
+    page = page or (expected.page if expected else None)
+    if page is None:
+        return _("What it pays for was not on sale when it was paid.")
+    name = page_name(page)
+    if page.domain not in {"", conf.mode_or_blank}:
+        return words(
+            _("{page} is a page of {mode} mode, and this site takes {ours} payments only."),
+            page=name,
+            mode=mode_name(page.domain),
+            ours=mode_name(conf.mode_or_blank) or "–",
+        )
+    if page.remote_id is None:
+        return words(_("The service has never confirmed that it has {page}."), page=name)
+    paid = moment(transaction.paid_at)
+    if page.missing_since is not None:
+        return words(
+            _("The service has not had {page} since {time}. It was paid on at {paid}."),
+            page=name,
+            time=moment(page.missing_since),
+            paid=paid,
+        )
+    if not page.active and page.inactive_since is None:
+        return words(
+            _("{page} is switched off, nobody knows since when. It was paid on at {paid}."),
+            page=name,
+            paid=paid,
+        )
+    if not page.active:
+        return words(
+            _("{page} was switched off at {time}. It was paid on at {paid}."),
+            page=name,
+            time=moment(page.inactive_since),
+            paid=paid,
+        )
+    return words(_("{page} was not on sale. It is now."), page=name)
+
+
+def _elsewhere(transaction: Transaction) -> str:
+    page = transaction.page
+    if page is None:
+        return _("It pays for a page of another site on the same account.")
+    return words(
+        _("{page} is sold by another site on the same account, which delivers it."),
+        page=page_name(page),
+    )
 
 
 def _conflict(transaction: Transaction, verification: Verification | None) -> str:

@@ -5,6 +5,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from payments_pages.choices import Door, VerificationState
+from payments_pages.databases import from_now
 from payments_pages.models.querysets import DueQuerySet
 
 __all__ = ["Verification", "VerificationQuerySet"]
@@ -18,6 +19,11 @@ class VerificationQuerySet(DueQuerySet["Verification"]):
         VerificationState.VERIFYING,
         VerificationState.UNKNOWN,
     )
+
+    def answered_within(self, seconds: float) -> "VerificationQuerySet":
+        """Return those that were asked about so lately, by the database's clock, and answered."""
+        rows = self.filter(last_error="", asked_at__gte=from_now(-seconds))
+        return rows.exclude(state=VerificationState.VERIFYING)
 
 
 class Verification(models.Model):
