@@ -52,7 +52,7 @@ def is_sold_here(redirect_url: str, seller: str) -> bool:
     if not redirect_url:
         return True
     ours = _ours()
-    return bool(ours and re.match(ours, redirect_url, re.ASCII | re.IGNORECASE))
+    return bool(ours and re.match(ours, redirect_url))
 
 
 def sold_here() -> Q:
@@ -60,7 +60,7 @@ def sold_here() -> Q:
     ours = _ours()
     to_us = Q(redirect_url="")
     if ours:
-        to_us |= Q(redirect_url__iregex=ours)
+        to_us |= Q(redirect_url__regex=ours)
     site = this_site()
     unsaid = Q(seller="") & to_us
     return unsaid | Q(seller=site) if site else unsaid
@@ -69,8 +69,9 @@ def sold_here() -> Q:
 def _ours() -> str:
     """Return what an address of this site begins with, as a regular expression; "" if unknown.
 
-    One expression for Python and all databases, hence of the plainest kind. What follows the
-    host must be the path or the end: `https://shop.example@evil.example/` is another host.
+    One expression for Python and all databases, hence of the plainest kind, with both cases of
+    each letter spelt out: what "whatever its case" takes for one letter differs between them. What
+    follows the host must be the path or the end: `https://shop.example@evil.example/` is another.
     """
     site = this_site()
     if site:
@@ -85,7 +86,16 @@ def _ours() -> str:
 
 def _address(hosts: list[str], port: str) -> str:
     both = [*hosts, *(spelt for host in hosts if (spelt := _unicode(host)) != host)]
-    return f"^https?://({'|'.join(map(re.escape, both))})[.]?{port}([/?#]|$)"
+    return f"^{_any_case('http')}[sS]?://({'|'.join(map(_any_case, both))})[.]?{port}([/?#]|$)"
+
+
+def _any_case(text: str) -> str:
+    return "".join(
+        f"[{letter.lower()}{letter.upper()}]"
+        if letter.isascii() and letter.isalpha()
+        else re.escape(letter)
+        for letter in text
+    )
 
 
 def _ascii(host: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -73,10 +74,20 @@ def advice_of(transaction: Transaction, fulfilment: Fulfilment) -> tuple[str, ..
     return said
 
 
-def facts_of(  # noqa: PLR0911 - one return per reason
+def facts_of(
     transaction: Transaction, fulfilment: Fulfilment, verification: Verification | None
 ) -> str:
     """Say in a sentence, with the figures, what made the policy or the handler hold it."""
+    if fulfilment.reason == Reason.PAGE_NOT_ON_SALE:
+        return _off_sale(transaction)
+    if fulfilment.reason == Reason.OTHER_SITE:
+        return _elsewhere(transaction)
+    return _money_facts(transaction, fulfilment, verification)
+
+
+def _money_facts(  # noqa: PLR0911 - one return per reason
+    transaction: Transaction, fulfilment: Fulfilment, verification: Verification | None
+) -> str:
     paid = paid_of(transaction)
     price = price_of(transaction)
     expected = money(*price) if price else _("an amount that is not known")
@@ -93,10 +104,6 @@ def facts_of(  # noqa: PLR0911 - one return per reason
                 mode=mode_name(transaction.domain) or "–",
                 ours=mode_name(conf.mode_or_blank) or "–",
             )
-        case Reason.PAGE_NOT_ON_SALE:
-            return _off_sale(transaction)
-        case Reason.OTHER_SITE:
-            return _elsewhere(transaction)
         case Reason.CURRENCY_MISMATCH | Reason.AMOUNT_MISMATCH:
             return _too_little(transaction, paid, expected, price)
         case Reason.AMOUNT_INVALID:
@@ -148,44 +155,34 @@ def _too_little(
 
 
 def _off_sale(transaction: Transaction) -> str:
-    """Say since when its page is off sale, as it is now, or why it could never be paid on here."""
-    page = transaction.page
+    """Say why its page could not be paid on, as the page is now, and when it was paid."""
     expected = transaction.expected_payment
-    page = page or (expected.page if expected else None)
+    page = transaction.page or (expected.page if expected else None)
     if page is None:
         return _("What it pays for was not on sale when it was paid.")
-    name = page_name(page)
-    if page.domain not in {"", conf.mode_or_blank}:
+    ours = conf.mode_or_blank
+    if page.domain not in {"", ours}:
+        text = _("{page} is a page of {mode} mode, and this site takes {ours} payments only.")
         return words(
-            _("{page} is a page of {mode} mode, and this site takes {ours} payments only."),
-            page=name,
-            mode=mode_name(page.domain),
-            ours=mode_name(conf.mode_or_blank) or "–",
+            text, page=page_name(page), mode=mode_name(page.domain), ours=mode_name(ours) or "–"
         )
     if page.remote_id is None:
-        return words(_("The service has never confirmed that it has {page}."), page=name)
-    paid = moment(transaction.paid_at)
+        return words(_("The service has never confirmed that it has {page}."), page=page_name(page))
+    since = page.inactive_since
     if page.missing_since is not None:
-        return words(
-            _("The service has not had {page} since {time}. It was paid on at {paid}."),
-            page=name,
-            time=moment(page.missing_since),
-            paid=paid,
-        )
-    if not page.active and page.inactive_since is None:
-        return words(
-            _("{page} is switched off, nobody knows since when. It was paid on at {paid}."),
-            page=name,
-            paid=paid,
-        )
-    if not page.active:
-        return words(
-            _("{page} was switched off at {time}. It was paid on at {paid}."),
-            page=name,
-            time=moment(page.inactive_since),
-            paid=paid,
-        )
-    return words(_("{page} was not on sale. It is now."), page=name)
+        since, text = page.missing_since, _("The service has not had {page} since {time}.")
+    elif page.active:
+        text = _("{page} was not on sale. It is on sale now.")
+    elif since is None:
+        text = _("{page} is switched off, and nobody knows since when.")
+    else:
+        text = _("{page} was switched off at {time}.")
+    paid = (
+        words(_("It was paid at {time}."), time=moment(transaction.paid_at))
+        if transaction.paid_at is not None
+        else _("The service does not say when it was paid.")
+    )
+    return format_html("{} {}", words(text, page=page_name(page), time=moment(since)), paid)
 
 
 def _elsewhere(transaction: Transaction) -> str:
