@@ -156,7 +156,7 @@ class Migration(migrations.Migration):
                 ('asked_at', models.DateTimeField(null=True, verbose_name='last asked')),
                 ('first_door', models.CharField(choices=[('callback', 'callback'), ('webhook', 'webhook'), ('confirm', 'confirm'), ('expected', 'expected beforehand'), ('admin', 'admin'), ('command', 'command'), ('sweep', 'sweep'), ('worker', 'worker')], max_length=16, verbose_name='came by')),
                 ('vouched', models.BooleanField(default=False, help_text="Staff, the merchant's own code or a signed webhook named this reference.", verbose_name='vouched for')),
-                ('page_claim', models.UUIDField(editable=False, help_text='The token in the callback that the payer came back by; the first one stays.', null=True, verbose_name='claimed page')),
+                ('page_claim', models.UUIDField(editable=False, help_text='The token in the callback that the payer came back by; the first that fits stays.', null=True, verbose_name='claimed page')),
                 ('last_error', models.TextField(blank=True, verbose_name='last error')),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='first seen')),
             ],
