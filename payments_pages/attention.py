@@ -17,7 +17,7 @@ from payments_pages.connection import GATES
 from payments_pages.databases import from_now, text_key
 from payments_pages.exceptions import AuthenticationFailed, ConfigurationError, UnusableKey
 from payments_pages.models import Fulfilment, Verification, primary_alias
-from payments_pages.policy import POLICY_REASONS
+from payments_pages.policy import POLICY_REASONS, QUIET_REASONS
 from payments_pages.sweeping import oldest_due
 from payments_pages.waiting import other_asks, other_deliveries
 
@@ -114,9 +114,12 @@ def _read_required() -> None:
 
 
 def _held_reasons() -> Counter[str]:
-    """Count what is held by its reason, `CAP + 1` of the policy's holds and of the others at most."""
+    """Count what is held by its reason, `CAP + 1` of the policy's holds and of the others at most.
+
+    Without those that wait for nobody.
+    """
     rows = _in_state(FulfilmentState.HELD)
-    policy = rows.filter(reason__in=POLICY_REASONS).values_list("reason", flat=True)
+    policy = rows.filter(reason__in=POLICY_REASONS - QUIET_REASONS).values_list("reason", flat=True)
     others = rows.exclude(reason__in=POLICY_REASONS).values_list("reason", flat=True)
     return Counter([*policy[: CAP + 1], *others[: CAP + 1]])
 

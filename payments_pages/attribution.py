@@ -16,12 +16,20 @@ from payments_pages.choices import Attributed
 from payments_pages.conf import conf
 from payments_pages.databases import text_key
 from payments_pages.exceptions import InvalidReference
-from payments_pages.models import ExpectedPayment, PaymentPage, primary_alias
-from payments_pages.policy import Expectation
+from payments_pages.models import ExpectedPayment, PaymentPage, Transaction, primary_alias
+from payments_pages.policy import Expectation, Facts, Offer, fits
 from payments_pages.prepared import EXPECTED_BY_KEY, PAGE_BY_TOKEN
 from payments_pages.references import check_reference, reference_key
 
-__all__ = ["STEPS", "Attribution", "Evidence", "attribute", "expectation_of"]
+__all__ = [
+    "STEPS",
+    "Attribution",
+    "Evidence",
+    "attribute",
+    "expectation_of",
+    "facts_of",
+    "giving_way",
+]
 
 _ID_DIGITS = 18
 """Digits that always fit 64 bits; no number of a page has been seen with more."""
@@ -90,7 +98,10 @@ def by_amount(evidence: Evidence) -> Attribution | None:
         return None
     pages = list(
         PaymentPage.objects.primary().filter(
-            active=True, amount=evidence.amount, currency=evidence.currency.upper()
+            active=True,
+            amount=evidence.amount,
+            currency=evidence.currency.upper(),
+            domain__in=_our_modes(),
         )[:2]
     )
     return Attribution(by=Attributed.AMOUNT, page=pages[0]) if len(pages) == 1 else None
@@ -120,20 +131,70 @@ def attribute(evidence: Evidence, steps: Iterable[str]) -> Attribution:
     return found
 
 
+def facts_of(transaction: Transaction) -> Facts:
+    """Turn the mirrored row into what the policy decides by."""
+    return Facts(
+        status=transaction.status,
+        domain=transaction.domain,
+        amount=transaction.amount,
+        currency=transaction.currency,
+        paid_at=transaction.paid_at,
+    )
+
+
 def expectation_of(attribution: Attribution, reference_key: str) -> Expectation | None:
-    """Turn what is paid for into what must have been paid; None when nothing is known."""
+    """Turn what is paid for into what must have been paid; None when nothing is known.
+
+    Of an expected payment's page the mode alone is looked at: the merchant's own code asked for
+    the payment, so a page that is switched off, or another site's, is no objection (our decision).
+    """
     if (expected := attribution.expected) is not None:
+        page = expected.page
         return Expectation(
             amount=expected.amount,
             currency=expected.currency,
+            offer=Offer(domain=page.domain) if page is not None else None,
             conflict=attribution.conflict,
             paid_by_other=expected.paid_by_key not in {"", reference_key},
         )
     if (page := attribution.page) is not None:
         return Expectation(
-            amount=page.amount, currency=page.currency, conflict=attribution.conflict
+            amount=page.amount,
+            currency=page.currency,
+            offer=_offer_of(page),
+            conflict=attribution.conflict,
         )
     return None
+
+
+def _offer_of(page: PaymentPage) -> Offer:
+    off = () if page.active else (page.inactive_since,)
+    gone = () if page.missing_since is None else (page.missing_since,)
+    return Offer(
+        domain=page.domain,
+        confirmed=page.remote_id is not None,
+        withdrawn=(*off, *gone),
+        sold_here=page.sold_here,
+    )
+
+
+def giving_way(claimed: UUID | None, other: UUID, paid: Transaction | None) -> tuple[UUID, ...]:
+    """Return the claim to a page that another one may replace: the claimed one, or none at all.
+
+    Only if what was `paid` is not enough for the first page and is enough for the other, which
+    is not known before the service has answered: who sees a reference could else keep the true
+    claim out, by making a false one before.
+    """
+    if claimed is None or paid is None:
+        return ()
+    facts = facts_of(paid)
+    worse = not _is_enough_for(claimed, facts) and _is_enough_for(other, facts)
+    return (claimed,) if worse else ()
+
+
+def _is_enough_for(token: UUID, facts: Facts) -> bool:
+    page = PAGE_BY_TOKEN.first(primary_alias(PaymentPage), token=token)
+    return page is not None and fits(facts, Expectation(amount=page.amount, currency=page.currency))
 
 
 def _differ(one: Model | None, other: Model | None) -> bool:
@@ -165,7 +226,12 @@ def _number(value: object) -> dict[str, object] | None:
     # The length first: Python refuses to read more than 4,300 digits, and a payer may write them.
     if not (text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS):
         return None
-    return {"remote_id": int(text)}
+    return {"remote_id": int(text), "domain__in": _our_modes()}  # a number is one per mode
+
+
+def _our_modes() -> tuple[str, str]:
+    """Return the modes of the pages that this site can sell; "" is a page that has none on record."""
+    return "", conf.mode
 
 
 def _slug(value: object) -> dict[str, object] | None:

@@ -81,6 +81,8 @@ class Reason(TextChoices):
     NOT_SUCCESS = "not_success", _("the service does not call it a success")
     MODE_MISMATCH = "mode_mismatch", _("test and live money do not mix")
     UNATTRIBUTED = "unattributed", _("nothing says what it pays for")
+    PAGE_NOT_ON_SALE = "page_not_on_sale", _("its page was not on sale")
+    OTHER_SITE = "other_site", _("its page is sold by another site")
     CURRENCY_MISMATCH = "currency_mismatch", _("paid in another currency")
     AMOUNT_INVALID = "amount_invalid", _("the amount cannot be read")
     AMOUNT_MISMATCH = "amount_mismatch", _("paid less than the price")

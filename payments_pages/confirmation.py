@@ -1,7 +1,7 @@
 """Take one reference through the whole path. Every door calls `confirm_payment`."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db import DatabaseError, InterfaceError
@@ -214,7 +214,7 @@ def _claim_and_ask(run: _Run, row: Verification, *, named: bool) -> Confirmation
     rival has asked since.
     """
     transaction = find_transaction(run.key)
-    inbox.claim_page(row, run.page_token)
+    inbox.claim_page(row, run.page_token, transaction)
     if _is_settled(run, row, transaction):
         return _answer(run, row, transaction)
     vouched = run.vouched or row.vouched or transaction is not None
@@ -301,8 +301,9 @@ def _ask(
     if recorded is None and inbox.find(run.key) is None:
         return None
     if recorded is None or not recorded.claimed or recorded.fulfilment is None:
-        return _answer(run, row, find_transaction(run.key))
-    return _delivered(run, recorded.fulfilment, deliver(recorded.fulfilment, door=run.door))
+        return replace(_answer(run, row, find_transaction(run.key)), answered=resource.status)
+    given = deliver(recorded.fulfilment, door=run.door)
+    return replace(_delivered(run, recorded.fulfilment, given), answered=resource.status)
 
 
 def _unrecorded(run: _Run, claim: verification.Claim, error: Exception) -> Confirmation:

@@ -7,6 +7,7 @@
     ├── InvalidEvent                   a webhook's body is not an event we can read
     ├── AmountError                    a typed amount cannot be read
     ├── PageError                      a page cannot be made or changed as asked
+    ├── DecisionError                  a decision of staff is not carried out; it says why
     ├── DeliveryError                  for the merchant's handler to raise
     │   └── PermanentFulfilmentError   trying again cannot help: hold it for staff
     └── ServiceError                   a call did not give an answer to act upon
@@ -34,6 +35,7 @@ __all__ = [
     "AuthenticationFailed",
     "ConfigurationError",
     "DeadlineExceeded",
+    "DecisionError",
     "DeliveryError",
     "InvalidEvent",
     "InvalidReference",
@@ -101,6 +103,10 @@ class PageError(PaymentsPagesError, ValueError):
         super().__init__(message)
         self.field = field
         self.slug = slug
+
+
+class DecisionError(PaymentsPagesError):
+    """Refuse what staff decided about a payment; the message tells them why, in their language."""
 
 
 class DeliveryError(PaymentsPagesError):

@@ -13,7 +13,14 @@ from payments_pages.models import PaymentPage
 from payments_pages.resources import PageResource
 from payments_pages.slugs import slug_key
 
-__all__ = ["DRIFTING", "UPDATABLE", "follow", "mirrored_fields", "note_drift"]
+__all__ = [
+    "DRIFTING",
+    "UPDATABLE",
+    "follow",
+    "mirrored_fields",
+    "note_drift",
+    "note_inactive",
+]
 
 UPDATABLE: Final = ("name", "description", "amount", "active")
 """Fields that the service lets us change (interface: Fields accepted on update)."""
@@ -31,6 +38,7 @@ def follow(page: PaymentPage, resource: PageResource, *, ours: Collection[str] =
     """
     fields = mirrored_fields(resource)
     note_drift(page, fields)
+    note_inactive(page, fields)
     page.drift = {name: value for name, value in page.drift.items() if name not in ours}
     for name, value in fields.items():
         setattr(page, name, value)
@@ -56,6 +64,22 @@ def note_drift(page: PaymentPage, fields: Mapping[str, Any]) -> None:
         if drift[name] == fields[name]:
             del drift[name]
     page.drift = drift
+
+
+def note_inactive(page: PaymentPage, fields: Mapping[str, Any]) -> None:
+    """Keep in `page.inactive_since` when the page went off sale; the row is not saved.
+
+    By the service's own time of the change. Where that has not moved on since we last looked, it
+    tells of an earlier change: then it is now, as far as anybody knows. Of a page that was never
+    seen active it is not known.
+    """
+    active = fields.get("active", page.active)
+    if active:
+        page.inactive_since = None
+    elif page.active and page.remote_id is not None:
+        before, updated = page.updated_at, fields.get("updated_at")
+        moved = updated is not None and (before is None or updated > before)
+        page.inactive_since = updated if moved else timezone.now()
 
 
 def mirrored_fields(resource: PageResource) -> dict[str, Any]:

@@ -26,6 +26,7 @@ __all__ = [
     "outcome_of",
     "renew_lease",
     "revise",
+    "stands",
 ]
 
 RIVAL_PATIENCE = 2.0
@@ -116,6 +117,15 @@ def revise(fulfilment: Fulfilment, decision: Decision) -> bool:
     if changed:
         fulfilment.state, fulfilment.reason = state, reason
     return bool(changed)
+
+
+def stands(fulfilment: Fulfilment, decision: Decision) -> bool:
+    """Say whether a decision is the hold that it is under already, so that there is nothing new."""
+    return (
+        fulfilment.state == FulfilmentState.HELD
+        and decision.verdict is not Verdict.ACCEPT
+        and (fulfilment.reason, fulfilment.overpaid) == (decision.reason, decision.overpaid)
+    )
 
 
 def _may_revise(fulfilment: Fulfilment, decision: Decision) -> bool:

@@ -12,11 +12,12 @@ from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
 from django.db.models.functions import Coalesce
 
 from payments_pages import schedule
+from payments_pages.attribution import giving_way
 from payments_pages.choices import GIVEN_UP, Door, VerificationState
 from payments_pages.conf import conf
 from payments_pages.databases import UtcNow, tried_again
 from payments_pages.exceptions import InvalidReference
-from payments_pages.models import PaymentPage, Verification, primary_alias
+from payments_pages.models import PaymentPage, Transaction, Verification, primary_alias
 from payments_pages.models.verifications import VerificationQuerySet
 from payments_pages.prepared import VERIFICATION_BY_KEY
 
@@ -128,19 +129,18 @@ def first_signed_success() -> Coalesce:
     return Coalesce(F("signed_success_at"), UtcNow())
 
 
-def claim_page(row: Verification, token: UUID | None) -> bool:
-    """Note the page a payer came back by; the first claim to a page of ours stays (our decision).
+def claim_page(row: Verification, token: UUID | None, paid: Transaction | None = None) -> None:
+    """Note the page a payer came back by; the first claim to a page that fits stays (our decision).
 
-    A token that no page has is no claim, and must not keep the true one out.
+    A token that no page has is no claim, and one that `paid` is not enough for gives way.
     """
     if token is None or row.page_claim == token:
-        return False
+        return
+    worse = giving_way(row.page_claim, token, paid)
     named = Exists(PaymentPage.objects.primary().filter(token=OuterRef("page_claim")))
-    free = Q(page_claim__isnull=True) | ~named
-    noted = change(Verification.objects.primary().filter(free, pk=row.pk), page_claim=token)
-    if noted:
+    free = Q(page_claim__isnull=True) | ~named | Q(page_claim__in=worse)
+    if change(Verification.objects.primary().filter(free, pk=row.pk), page_claim=token):
         row.page_claim = token
-    return bool(noted)
 
 
 def claimed_page(pk: int) -> UUID | None:

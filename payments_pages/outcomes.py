@@ -17,7 +17,8 @@ class Confirmation:
 
     `transaction` and `fulfilment` are None where there are none yet. `retry_after` is in
     seconds, for outcomes that may change by themselves; None for the others. `contradicted`: a
-    signed message says that it is paid, and the service does not confirm that yet.
+    signed message says that it is paid, and the service does not confirm that yet. `answered` is
+    the status that the service gave to this very call, or "" when it was not asked or gave none.
     """
 
     outcome: Outcome
@@ -26,6 +27,7 @@ class Confirmation:
     fulfilment: Fulfilment | None = field(default=None, repr=False)
     retry_after: int | None = None
     contradicted: bool = False
+    answered: str = ""
 
 
 def describe(transaction: Transaction) -> Confirmation:

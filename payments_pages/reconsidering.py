@@ -7,7 +7,7 @@ from django.db import transaction as db_transaction
 from payments_pages.attribution import Attribution
 from payments_pages.choices import Attributed, Door, EventKind, FulfilmentState, Reason
 from payments_pages.databases import tried_again
-from payments_pages.fulfilment import UNFINISHED, revise
+from payments_pages.fulfilment import UNFINISHED, revise, stands
 from payments_pages.mirror import attach
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, primary_alias
 from payments_pages.recording import (
@@ -15,12 +15,16 @@ from payments_pages.recording import (
     append,
     attribution_of,
     decide_about,
+    decision_on,
     evidence_of,
     note_decision,
 )
 from payments_pages.verification import fence_off
 
-__all__ = ["assign", "reconsider"]
+__all__ = ["LIFTABLE", "assign", "reconsider"]
+
+LIFTABLE = frozenset({Reason.UNATTRIBUTED, Reason.PAGE_NOT_ON_SALE, Reason.OTHER_SITE})
+"""Holds that end by themselves, without a new answer, once what is known of pages has changed."""
 
 
 def reconsider(transaction: Transaction, *, page_claim: UUID | None, door: Door) -> bool:
@@ -29,6 +33,9 @@ def reconsider(transaction: Transaction, *, page_claim: UUID | None, door: Door)
     - Held for want of attribution, and now there is a claim to a page: a webhook may come before
       the payer does, and then nothing says what was paid for until the callback's claim arrives
       (our decision).
+    - Held for what was wrong with its page, which may be right by now: it is on sale again, or staff
+      said that this site sells it.
+    - Held, and the claim that it was attributed by has given way to another.
     - Not delivered, and no success any more: it was reversed while an attempt was under way, which
       then came to nothing (case C14). What staff have approved is theirs to decide.
     """
@@ -36,23 +43,37 @@ def reconsider(transaction: Transaction, *, page_claim: UUID | None, door: Door)
     if fulfilment is None:
         return False
     stopped = fulfilment.state in UNFINISHED and transaction.status != "success"
-    asked_for = (
-        fulfilment.reason == Reason.UNATTRIBUTED and fulfilment.state == FulfilmentState.HELD
-    )
-    if not asked_for and (not stopped or fulfilment.decided_by):
+    held = fulfilment.state == FulfilmentState.HELD
+    if not held and (not stopped or fulfilment.decided_by):
         return False
     evidence = evidence_of(transaction, transaction.reference_key, page_claim)
     attribution = attribution_of(transaction, evidence)
-    if asked_for and attribution.by is Attributed.NONE:
+    if held and not _is_new(transaction, fulfilment, attribution):
         return False
     return _revise(transaction, fulfilment, attribution, door=door)
+
+
+def _is_new(transaction: Transaction, fulfilment: Fulfilment, attribution: Attribution) -> bool:
+    """Say whether a hold must be decided again: what it pays for, or its page, has changed."""
+    if _is_other(transaction, attribution):
+        return True
+    if fulfilment.reason == Reason.ATTRIBUTION_CONFLICT:
+        return not attribution.conflict
+    return fulfilment.reason in LIFTABLE and not stands(
+        fulfilment, decision_on(transaction, attribution)
+    )
+
+
+def _is_other(transaction: Transaction, attribution: Attribution) -> bool:
+    known = (transaction.attributed_by, transaction.page, transaction.expected_payment)
+    return known != (attribution.by, attribution.page, attribution.expected)
 
 
 def _revise(
     transaction: Transaction, fulfilment: Fulfilment, attribution: Attribution, *, door: Door
 ) -> bool:
     state, reason = fulfilment.state, fulfilment.reason
-    new = transaction.attributed_by == Attributed.NONE and attribution.by is not Attributed.NONE
+    new = _is_other(transaction, attribution)
 
     @db_transaction.atomic(using=primary_alias(Fulfilment), durable=True)
     def once(_number: int) -> bool:

@@ -11,11 +11,17 @@ from uuid import UUID
 from django.db import DatabaseError, IntegrityError
 from django.db import transaction as db_transaction
 
-from payments_pages.attribution import Attribution, Evidence, attribute, expectation_of
+from payments_pages.attribution import (
+    Attribution,
+    Evidence,
+    attribute,
+    expectation_of,
+    facts_of,
+)
 from payments_pages.choices import Attributed, Door, EventKind, FulfilmentState, Reason, Verdict
 from payments_pages.conf import conf
 from payments_pages.databases import is_transient, tried_again
-from payments_pages.fulfilment import open_fulfilment, revise
+from payments_pages.fulfilment import open_fulfilment, revise, stands
 from payments_pages.inbox import claimed_page
 from payments_pages.mirror import find_transaction, merge_answer, write
 from payments_pages.models import (
@@ -25,7 +31,7 @@ from payments_pages.models import (
     Transaction,
     primary_alias,
 )
-from payments_pages.policy import Decision, Facts, decide
+from payments_pages.policy import POLICY_REASONS, QUIET_REASONS, Decision, decide
 from payments_pages.prepared import INSERT_EVENT
 from payments_pages.resources import TransactionResource, read_metadata
 from payments_pages.signals import fulfilment_held, transaction_changed, transaction_confirmed
@@ -37,6 +43,7 @@ __all__ = [
     "append",
     "attribution_of",
     "decide_about",
+    "decision_on",
     "evidence_of",
     "note_decision",
     "record",
@@ -135,7 +142,7 @@ def _record(
             fulfilment = open_fulfilment(transaction, decision, claim=claim)
             changed = fulfilment is not None
         else:
-            changed = revise(fulfilment, decision)
+            changed = not stands(fulfilment, decision) and revise(fulfilment, decision)
         note_decision(
             transaction,
             before,
@@ -180,17 +187,43 @@ def evidence_of(
 def attribution_of(existing: Transaction | None, evidence: Evidence) -> Attribution:
     """Keep what is known; a later answer does not change what a payment was for.
 
-    Nor does it end a conflict of two sources: staff do, by naming one (our decision).
+    Nor does it end a conflict of two sources: staff do, by naming one (our decision). But a claim
+    to a page may have given way to a better one (`attribution.giving_way`), and then:
+
+    - What was attributed by the old claim follows the new one, as long as it is not accepted.
+    - A conflict ends if the new claim names the very page that the other source names.
     """
     if existing is None or existing.attributed_by == Attributed.NONE:
         return attribute(evidence, conf.attribution)
     fulfilment: Fulfilment | None = getattr(existing, "fulfilment", None)
-    return Attribution(
+    known = Attribution(
         by=Attributed(existing.attributed_by),
         page=existing.page,
         expected=existing.expected_payment,
         conflict=fulfilment is not None and fulfilment.reason == Reason.ATTRIBUTION_CONFLICT,
     )
+    if fulfilment is not None and not _is_held_by_policy(fulfilment):
+        return known
+    if known.page is None or evidence.page_claim is None:
+        return known
+    agreed = known.page.token == evidence.page_claim
+    if agreed and known.conflict:
+        now = attribute(evidence, conf.attribution)
+        return known if now.conflict or now.page != known.page else now
+    if not agreed and known.by is Attributed.CALLBACK:
+        now = attribute(evidence, conf.attribution)
+        return known if now.by is Attributed.NONE else now
+    return known
+
+
+def _is_held_by_policy(fulfilment: Fulfilment) -> bool:
+    return fulfilment.state == FulfilmentState.HELD and fulfilment.reason in POLICY_REASONS
+
+
+def decision_on(transaction: Transaction, attribution: Attribution) -> Decision:
+    """Decide about the mirrored row; nothing is written."""
+    expectation = expectation_of(attribution, transaction.reference_key)
+    return decide(facts_of(transaction), expectation, conf.mode)
 
 
 def decide_about(transaction: Transaction, attribution: Attribution) -> Decision:
@@ -199,12 +232,7 @@ def decide_about(transaction: Transaction, attribution: Attribution) -> Decision
     The expected payment is taken by compare-and-set: of two references that pay for it at the
     same moment one is accepted, the other held as a duplicate (case C61).
     """
-    facts = Facts(
-        status=transaction.status,
-        domain=transaction.domain,
-        amount=transaction.amount,
-        currency=transaction.currency,
-    )
+    facts = facts_of(transaction)
     expectation = expectation_of(attribution, transaction.reference_key)
     decision = decide(facts, expectation, conf.mode)
     expected = attribution.expected
@@ -268,12 +296,14 @@ def append(
 
 
 def announce(transaction: Transaction, before: str, changed: Fulfilment | None) -> None:
-    """Send the signals, after the commit."""
+    """Send the signals, after the commit. Nobody is called for what another site delivers."""
     if transaction.status == "success" and before != "success":
         transaction_confirmed.send_robust(sender=Transaction, transaction=transaction)
     elif before and before != transaction.status:
         transaction_changed.send_robust(
             sender=Transaction, transaction=transaction, previous=before
         )
-    if changed is not None and changed.state == FulfilmentState.HELD:
+    if changed is None or changed.reason in QUIET_REASONS:
+        return
+    if changed.state == FulfilmentState.HELD:
         fulfilment_held.send_robust(sender=Fulfilment, fulfilment=changed)

@@ -6,7 +6,7 @@ Every signal is sent after the commit, with `send_robust`, with `sender` the mod
 - `transaction_changed`: `transaction`, `previous` (text), a known status became another one.
 - `fulfilment_delivered`: `fulfilment`, the value has been given.
 - `fulfilment_failed`: `fulfilment`, the handler raised; it will be tried again.
-- `fulfilment_held`: `fulfilment`, staff must look at it.
+- `fulfilment_held`: `fulfilment`, staff must look at it; not sent for what another site delivers.
 """
 
 from django.dispatch import Signal

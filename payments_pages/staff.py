@@ -6,6 +6,7 @@ transaction; the delivery itself then goes through the path like any other.
 
 from django.db import transaction as db_transaction
 from django.db.models import F
+from django.utils.translation import gettext as _
 
 from payments_pages.choices import (
     Attributed,
@@ -19,6 +20,7 @@ from payments_pages.choices import (
 from payments_pages.conf import conf
 from payments_pages.confirmation import confirm_payment
 from payments_pages.databases import UtcNow, text_key, tried_again
+from payments_pages.exceptions import DecisionError
 from payments_pages.models import (
     Event,
     Fulfilment,
@@ -27,6 +29,7 @@ from payments_pages.models import (
     Verification,
     primary_alias,
 )
+from payments_pages.models.fulfilments import FulfilmentQuerySet
 from payments_pages.policy import POLICY_REASONS
 from payments_pages.reconsidering import assign
 
@@ -50,6 +53,8 @@ ATTRIBUTABLE = frozenset(
     {
         Reason.UNATTRIBUTED,
         Reason.ATTRIBUTION_CONFLICT,
+        Reason.PAGE_NOT_ON_SALE,
+        Reason.OTHER_SITE,
         Reason.AMOUNT_MISMATCH,
         Reason.CURRENCY_MISMATCH,
         Reason.DUPLICATE_PAYMENT,
@@ -60,6 +65,7 @@ NOTE_LENGTH = 2000
 """Characters of a note or a reason."""
 
 _WAITING = frozenset({FulfilmentState.PENDING, FulfilmentState.FAILED})
+_GIVEN = frozenset({Outcome.DELIVERED, Outcome.DELIVERING, Outcome.DELIVERY_FAILED})
 
 
 def is_of_other_mode(fulfilment: Fulfilment) -> bool:
@@ -88,10 +94,12 @@ def may_approve(fulfilment: Fulfilment) -> bool:
 
     Never a payment whose own mode is not the one it was opened under, whatever holds it: a
     reference is one per mode, so once `MODE` is set right the same payment is another row, and
-    would be delivered a second time. Such a hold ends by rejecting it.
+    would be delivered a second time. Such a hold ends by rejecting it. Nor one whose money went
+    back to the payer.
     """
     return (
         fulfilment.state == FulfilmentState.HELD
+        and fulfilment.transaction.status == "success"
         and fulfilment.reason in POLICY_REASONS
         and _is_of_own_mode(fulfilment)
         and not is_of_other_mode(fulfilment)
@@ -130,10 +138,19 @@ def retry(fulfilment: Fulfilment, *, actor: str) -> Outcome | None:
 
 
 def approve(fulfilment: Fulfilment, *, actor: str, note: str) -> Outcome | None:
-    """Deliver what the policy held; None when its state has moved on meanwhile."""
+    """Deliver what the policy held; None when its state has moved on meanwhile.
+
+    The service is asked first. Raise `DecisionError` for what it does not call a success any more,
+    or when it gives no answer: then nothing is delivered, and the hold stays.
+    """
     if not may_approve(fulfilment):
         return None
-    return _deliver(fulfilment, EventKind.APPROVED, actor=actor, note=note, decided_by=actor)
+    asked = _ask_first(fulfilment, actor)
+    if asked is None:
+        return None
+    given = _deliver(fulfilment, EventKind.APPROVED, actor=actor, note=note, decided_by=actor)
+    # By the new answer the rules themselves may have accepted it.
+    return given or (asked if asked in _GIVEN else None)
 
 
 def reject(fulfilment: Fulfilment, *, actor: str, note: str) -> bool:
@@ -154,9 +171,12 @@ def attribute(
 ) -> Outcome | None:
     """Say which page it pays for; the policy decides again, and what it accepts is delivered.
 
-    `HELD` when the payment does not fit that page either. None when its state has moved on.
+    `HELD` when the payment does not fit that page either. None when its state has moved on. The
+    service is asked first, as for `approve`; raise `DecisionError` as that does.
     """
     if not may_attribute(fulfilment):
+        return None
+    if _ask_first(fulfilment, actor) is None:
         return None
     decided = tried_again(
         lambda _number: assign(fulfilment, page, door=Door.ADMIN, actor=actor, note=note),
@@ -229,6 +249,48 @@ def _deliver(
     return _confirm(fulfilment, actor) if moved else None
 
 
+def _as_seen(fulfilment: Fulfilment) -> FulfilmentQuerySet:
+    return Fulfilment.objects.primary().filter(
+        pk=fulfilment.pk,
+        state=fulfilment.state,
+        reason=fulfilment.reason,
+        attempts=fulfilment.attempts,
+    )
+
+
+def _ask_first(fulfilment: Fulfilment, actor: str) -> Outcome | None:
+    """Ask the service whether it is still paid; what the answer changes is recorded as always.
+
+    The money may have gone back hours ago, and nobody told us. Return what came of asking; None,
+    and ask nothing, when it is not as it was seen.
+    """
+    if not _as_seen(fulfilment).exists():
+        return None
+    found = confirm_payment(
+        fulfilment.transaction.reference,
+        door=Door.ADMIN,
+        refresh=True,
+        vouched=True,
+        deliver_now=True,
+        actor=actor,
+    )
+    mirrored = found.transaction.status if found.transaction is not None else ""
+    if not found.answered:
+        raise DecisionError(
+            _(
+                "The service could not be asked whether this is still paid, and nothing was done. "
+                "Try again in a moment."
+            )
+        )
+    refused = next((status for status in (found.answered, mirrored) if status != "success"), "")
+    if refused:
+        raise DecisionError(
+            _("The service says “%(status)s” about this payment now. Nothing was delivered.")
+            % {"status": refused}
+        )
+    return found.outcome
+
+
 def _confirm(fulfilment: Fulfilment, actor: str) -> Outcome:
     return confirm_payment(
         fulfilment.transaction.reference,
@@ -245,12 +307,7 @@ def _move(
     """Move it on from where it was seen. A commit whose answer is lost looks as if it had moved."""
     if note:
         changes["note"] = note
-    seen = Fulfilment.objects.primary().filter(
-        pk=fulfilment.pk,
-        state=fulfilment.state,
-        reason=fulfilment.reason,
-        attempts=fulfilment.attempts,
-    )
+    seen = _as_seen(fulfilment)
 
     @db_transaction.atomic(using=primary_alias(Fulfilment), durable=True)
     def once(_number: int) -> bool:

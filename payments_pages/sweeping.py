@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from django.db.models import DurationField, Exists, ExpressionWrapper, F, OuterRef
+from django.db.models import DurationField, Exists, ExpressionWrapper, F, OuterRef, Q
 
 from payments_pages.admission import Admission, admit_swept
-from payments_pages.choices import Door, FulfilmentState, Outcome, Reason
+from payments_pages.choices import Attributed, Door, FulfilmentState, Outcome, Reason
 from payments_pages.conf import conf
 from payments_pages.confirmation import confirm_payment
 from payments_pages.databases import UtcNow, renew_connections
@@ -141,11 +141,15 @@ def _next(limit: int) -> list[tuple[str, bool]]:
     given = deliveries().due().values_list("transaction__reference", flat=True)
     lifts = _liftable().values_list("transaction__reference", flat=True)
     rows = [(text, True) for text in asked[:limit]]
+    # Of these the answer may be days old, and the money back with the payer.
+    rows += [
+        (text, True) for text in _lifted().values_list("transaction__reference", flat=True)[:limit]
+    ]
     return rows + [(text, False) for texts in (given, lifts) for text in texts[:limit]]
 
 
 def _liftable() -> FulfilmentQuerySet:
-    """Select what is held for want of a page that a payer has claimed by now.
+    """Select what is held for want of a page that a payer has claimed by now, or for a worse claim.
 
     Whoever noted the claim decides again at once, unless it was killed in between, or the hold
     was made a moment after it looked.
@@ -155,9 +159,31 @@ def _liftable() -> FulfilmentQuerySet:
     tokens = PaymentPage.objects.primary().values("token")
     claims = asks().filter(reference_key=OuterRef("reference_key"), page_claim__in=tokens)
     # By the claims' mode it is of this one; `deliveries()` would look the same row up again.
-    return Fulfilment.objects.primary().filter(
-        Exists(claims), state=FulfilmentState.HELD, reason=Reason.UNATTRIBUTED
+    other = claims.exclude(page_claim=OuterRef("transaction__page__token"))
+    of_worse_claim = Q(
+        Exists(other),
+        transaction__attributed_by=Attributed.CALLBACK,
+        reason__in=(Reason.AMOUNT_INVALID, Reason.AMOUNT_MISMATCH, Reason.CURRENCY_MISMATCH),
     )
+    unattributed = Q(Exists(claims), reason=Reason.UNATTRIBUTED)
+    rows = Fulfilment.objects.primary().filter(state=FulfilmentState.HELD)
+    return rows.filter(unattributed | of_worse_claim)
+
+
+def _lifted() -> FulfilmentQuerySet:
+    """Select what was held for its page alone, when that page is on sale, and here, by now.
+
+    Staff said that this site sells it, or switched it on again, or a sync has found it so.
+    """
+    mode = conf.mode_or_blank
+    pages = PaymentPage.objects.primary()
+    on_sale = pages.confirmed().filter(
+        active=True, missing_since__isnull=True, domain__in=("", mode)
+    )
+    not_on_sale = Q(reason=Reason.PAGE_NOT_ON_SALE, transaction__page__in=on_sale)
+    elsewhere = Q(reason=Reason.OTHER_SITE, transaction__page__in=pages.sold_here())
+    rows = deliveries().filter(state=FulfilmentState.HELD, decided_by="")
+    return rows.filter(not_on_sale | elsewhere)
 
 
 def _next_stranger(limit: int) -> list[tuple[str, bool]]:

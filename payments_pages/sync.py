@@ -16,7 +16,7 @@ from payments_pages.conf import conf
 from payments_pages.connection import get_client
 from payments_pages.databases import refuse_open_transaction
 from payments_pages.exceptions import InvalidResponse
-from payments_pages.following import mirrored_fields, note_drift
+from payments_pages.following import mirrored_fields, note_drift, note_inactive
 from payments_pages.models import PaymentPage
 from payments_pages.resources import PageResource
 from payments_pages.slugs import slug_key
@@ -213,7 +213,9 @@ def _write(
     if not dry_run:
         rows.bulk_create(new)
         if changed:
-            rows.bulk_update(changed, [*_FIELDS, "drift", "synced_at", "missing_since"])
+            rows.bulk_update(
+                changed, [*_FIELDS, "drift", "inactive_since", "synced_at", "missing_since"]
+            )
         if same:
             rows.filter(pk__in=same).update(synced_at=now, missing_since=None)
     report = sync.report
@@ -245,6 +247,7 @@ def _apply(row: PaymentPage, resource: PageResource, now: dt.datetime) -> Paymen
     fields = mirrored_fields(resource)
     if row.pk is not None:
         note_drift(row, fields)
+        note_inactive(row, fields)
     for name, value in fields.items():
         setattr(row, name, value)
     row.synced_at, row.missing_since = now, None

@@ -8,6 +8,7 @@ from payments_pages import staff
 from payments_pages.choices import Attributed, Door, FulfilmentState, Outcome, Reason
 from payments_pages.confirmation import Confirmation, confirm_payment
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
+from payments_pages.reconsidering import assign
 from payments_pages.sandbox import Sandbox
 from payments_pages.signals import fulfilment_held
 from payments_pages.sweeping import sweep_due
@@ -128,14 +129,14 @@ def test_an_answer_on_its_way_does_not_take_back_what_staff_said_meanwhile(
     said: list[Any] = []
 
     def attribute() -> None:
-        said.append(staff.attribute(pageless, tea_box, actor="Rana"))
+        said.append(assign(pageless, tea_box, door=Door.ADMIN, actor="Rana", note=""))
 
     sandbox.faults.add(
         operation="verify", kind="run", function=lambda: in_thread(attribute).result()
     )
     found = confirm(door=Door.WEBHOOK, refresh=True)
-    assert said == [Outcome.DELIVERED]
-    assert found.outcome is Outcome.ALREADY_DELIVERED
+    assert said == [pageless]
+    assert found.outcome is Outcome.DELIVERED
     assert known() == (tea_box, Attributed.STAFF)
     assert Good.objects.count() == 1
 
@@ -147,7 +148,9 @@ def test_a_page_that_does_not_fit_is_not_forgotten_either(
     sandbox.faults.add(
         operation="verify",
         kind="run",
-        function=lambda: in_thread(lambda: staff.attribute(pageless, dear, actor="Rana")).result(),
+        function=lambda: in_thread(
+            lambda: assign(pageless, dear, door=Door.ADMIN, actor="Rana", note="")
+        ).result(),
     )
     confirm(door=Door.WEBHOOK, refresh=True)
     assert known() == (dear, Attributed.STAFF)
@@ -176,8 +179,9 @@ def test_a_payer_who_comes_back_before_the_delivery_has_the_page_of_staff_delive
     pageless: Fulfilment, tea_box: PaymentPage, sandbox: Sandbox
 ) -> None:
     other = mirror_another(sandbox, slug="other", amount=100)
+    assert assign(pageless, other, door=Door.ADMIN, actor="Rana", note="") == pageless
     with meanwhile("SELECT payments_pages_verification", lambda: confirm(tea_box).outcome):
-        outcome = staff.attribute(pageless, other, actor="Rana")
+        outcome = confirm(door=Door.ADMIN, deliver_now=True).outcome
     assert outcome in {Outcome.DELIVERED, Outcome.ALREADY_DELIVERED}
     assert known() == (other, Attributed.STAFF)
     assert Good.objects.count() == 1

@@ -8,7 +8,7 @@ import pytest
 from payments_pages.attribution import STEPS, Attribution, Evidence, attribute, expectation_of
 from payments_pages.choices import Attributed
 from payments_pages.models import PaymentPage
-from payments_pages.policy import Expectation
+from payments_pages.policy import Expectation, Offer
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
 from tests.conftest import expect_payment, mirror_another
@@ -38,7 +38,9 @@ def test_nothing_known_is_no_attribution(tea_box: PaymentPage) -> None:
 def test_the_page_of_the_callback_is_found_by_its_token(tea_box: PaymentPage) -> None:
     answer = found(page_claim=tea_box.token)
     assert (answer.by, answer.page) == (Attributed.CALLBACK, tea_box)
-    assert expectation_of(answer, "key") == Expectation(amount=10000, currency="ILS")
+    assert expectation_of(answer, "key") == Expectation(
+        amount=10000, currency="ILS", offer=Offer(domain="test")
+    )
 
 
 def test_a_token_that_no_page_has_is_no_claim(tea_box: PaymentPage) -> None:

@@ -19,7 +19,7 @@ LAYERS: dict[str, int] = {
     # Words.
     "": 0, "choices": 0, "exceptions": 0, "keys": 0, "masking": 0, "money": 0, "redaction": 0, "signals": 0, "storable": 0,
     # Values.
-    "addresses": 1, "arguments": 1, "conf": 1, "databases": 1, "references": 1, "resources": 1,
+    "addresses": 1, "arguments": 1, "conf": 1, "databases": 1, "ownership": 1, "references": 1, "resources": 1,
     "signatures": 1, "slugs": 1, "wire": 1,
     # Edges: the network, the database.
     "answers": 2, "breaker": 2, "budgets": 2, "bulkhead": 2, "client": 2, "connection": 2,
@@ -29,7 +29,7 @@ LAYERS: dict[str, int] = {
     "admission": 3, "attribution": 3, "completion": 3, "delivery": 3, "following": 3, "fulfilment": 3, "handlers": 3, "inbox": 3, "mirror": 3, "nudging": 3,
     "policy": 3, "reconsidering": 3, "recording": 3, "schedule": 3, "verification": 3, "waiting": 3,
     # Use cases.
-    "attention": 4, "confirmation": 4, "export": 4, "outcomes": 4, "pages": 4, "retention": 4, "roles": 4, "staff": 4, "sweeping": 4,
+    "attention": 4, "confirmation": 4, "export": 4, "outcomes": 4, "pages": 4, "retention": 4, "roles": 4, "sellers": 4, "staff": 4, "sweeping": 4,
     "sync": 4, "totals": 4, "webhooks": 4,
     "worker": 4,
     # Doors.
@@ -41,7 +41,7 @@ LAYERS: dict[str, int] = {
 
 ARROWS: frozenset[tuple[str, str]] = frozenset({
     ("keys", "exceptions"), ("money", "exceptions"),
-    ("conf", "databases"), ("references", "conf"), ("references", "databases"), ("slugs", "conf"),
+    ("conf", "databases"), ("ownership", "conf"), ("references", "conf"), ("references", "databases"), ("slugs", "conf"),
     ("slugs", "databases"),
     ("resources", "wire"),
     ("client", "envelope"), ("client", "gates"), ("client", "transport"),
@@ -56,7 +56,7 @@ ARROWS: frozenset[tuple[str, str]] = frozenset({
     ("recording", "attribution"), ("recording", "fulfilment"), ("recording", "mirror"),
     ("recording", "policy"), ("recording", "verification"), ("reconsidering", "attribution"),
     ("reconsidering", "fulfilment"), ("reconsidering", "mirror"), ("reconsidering", "recording"), ("reconsidering", "verification"),
-    ("inbox", "schedule"), ("recording", "inbox"), ("verification", "inbox"), ("verification", "policy"), ("verification", "schedule"),
+    ("inbox", "attribution"), ("inbox", "schedule"), ("recording", "inbox"), ("verification", "inbox"), ("verification", "policy"), ("verification", "schedule"),
     ("attention", "sweeping"), ("confirmation", "outcomes"), ("staff", "confirmation"), ("sweeping", "confirmation"),
     ("templatetags", "admin"), ("webhooks", "confirmation"), ("worker", "confirmation"),
 })  # fmt: skip

@@ -1,5 +1,6 @@
 """The policy as a table, then as properties: total, pure, closed by default."""
 
+import datetime as dt
 from dataclasses import replace
 
 import pytest
@@ -7,10 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payments_pages.choices import Reason, Verdict
-from payments_pages.policy import POLICY_REASONS, Decision, Expectation, Facts, decide
+from payments_pages.policy import (
+    POLICY_REASONS,
+    Decision,
+    Expectation,
+    Facts,
+    Offer,
+    decide,
+    fits,
+)
 
-PAID = Facts(status="success", domain="test", amount=10000, currency="ILS")
+NOON = dt.datetime(2026, 11, 28, 12, tzinfo=dt.UTC)
+BEFORE, AFTER = NOON - dt.timedelta(seconds=1), NOON + dt.timedelta(seconds=1)
+PAID = Facts(status="success", domain="test", amount=10000, currency="ILS", paid_at=NOON)
 PRICE = Expectation(amount=10000, currency="ILS")
+ON_SALE = Offer(domain="test")
+OFFERED = replace(PRICE, offer=ON_SALE)
 ANY_PRICE = Expectation(amount=None, currency="ILS")
 
 
@@ -42,6 +55,32 @@ TABLE: list[tuple[Facts, Expectation | None, Decision]] = [
     (replace(PAID, domain="TEST"), PRICE, hold(Reason.MODE_MISMATCH)),
     (replace(PAID, domain=""), PRICE, hold(Reason.MODE_MISMATCH)),
     (PAID, None, hold(Reason.UNATTRIBUTED)),
+    # A page of the other mode, or one that the service never confirmed, sells nothing.
+    (PAID, OFFERED, accept()),
+    (PAID, replace(PRICE, offer=replace(ON_SALE, domain="")), accept()),
+    *(
+        (PAID, replace(PRICE, offer=offer), hold(Reason.PAGE_NOT_ON_SALE))
+        for offer in (
+            replace(ON_SALE, domain="live"), replace(ON_SALE, domain="TEST"),
+            replace(ON_SALE, confirmed=False), replace(ON_SALE, domain="live", sold_here=False),
+        )
+    ),
+    # What was paid before its page went off sale is given; what was paid at that moment, or
+    # after, or nobody knows when, is not.
+    *(
+        (
+            replace(PAID, paid_at=paid_at),
+            replace(PRICE, offer=replace(ON_SALE, withdrawn=withdrawn)),
+            accept() if given else hold(Reason.PAGE_NOT_ON_SALE),
+        )
+        for paid_at, withdrawn, given in (
+            (NOON, (AFTER,), True), (NOON, (AFTER, AFTER), True), (None, (), True),
+            (NOON, (NOON,), False), (NOON, (BEFORE,), False), (NOON, (None,), False),
+            (NOON, (AFTER, BEFORE), False), (NOON, (AFTER, None), False), (None, (AFTER,), False),
+        )
+    ),
+    # Another site delivers what is its own.
+    (PAID, replace(PRICE, offer=replace(ON_SALE, sold_here=False)), hold(Reason.OTHER_SITE)),
     # Currencies are compared whatever their case.
     (replace(PAID, currency="ils"), PRICE, accept()),
     (PAID, replace(PRICE, currency="ils"), accept()),
@@ -67,6 +106,21 @@ TABLE: list[tuple[Facts, Expectation | None, Decision]] = [
     # The order of the rules: the first that objects gives the reason.
     (replace(PAID, status="failed", domain="live"), None, wait()),
     (replace(PAID, domain="live"), None, hold(Reason.MODE_MISMATCH)),
+    (
+        replace(PAID, domain="live"),
+        replace(PRICE, offer=replace(ON_SALE, confirmed=False)),
+        hold(Reason.MODE_MISMATCH),
+    ),
+    (
+        replace(PAID, currency="JOD"),
+        replace(PRICE, offer=replace(ON_SALE, withdrawn=(BEFORE,), sold_here=False)),
+        hold(Reason.PAGE_NOT_ON_SALE),
+    ),
+    (
+        replace(PAID, currency="JOD"),
+        replace(PRICE, offer=replace(ON_SALE, sold_here=False), conflict=True),
+        hold(Reason.OTHER_SITE),
+    ),
     (replace(PAID, currency="JOD", amount=None), PRICE, hold(Reason.CURRENCY_MISMATCH)),
     (
         replace(PAID, amount=9999),
@@ -86,6 +140,24 @@ def test_the_table(facts: Facts, expectation: Expectation | None, decision: Deci
     assert decide(facts, expectation, "test") == decision
 
 
+@pytest.mark.parametrize(
+    ("facts", "expectation", "enough"),
+    [
+        (PAID, PRICE, True),
+        (replace(PAID, amount=9999), PRICE, False),
+        (replace(PAID, amount=1), ANY_PRICE, True),
+        (replace(PAID, amount=0), ANY_PRICE, False),
+        (replace(PAID, currency="JOD"), ANY_PRICE, False),
+        (replace(PAID, domain="live", status="pending"), PRICE, True),
+        (PAID, replace(PRICE, offer=replace(ON_SALE, sold_here=False)), True),
+    ],
+)
+def test_whether_the_money_is_enough_is_a_matter_of_currency_and_amount_alone(
+    facts: Facts, expectation: Expectation, enough: bool
+) -> None:
+    assert fits(facts, expectation) is enough
+
+
 def test_live_money_is_accepted_in_live_mode_only() -> None:
     live = replace(PAID, domain="live")
     assert decide(live, PRICE, "live") == accept()
@@ -94,11 +166,22 @@ def test_live_money_is_accepted_in_live_mode_only() -> None:
 
 words = st.sampled_from(["success", "failed", "", "test", "live", "ILS", "JOD"]) | st.text()
 amounts = st.none() | st.integers() | st.booleans() | st.integers(9_998, 10_002)
-facts_ = st.builds(Facts, status=words, domain=words, amount=amounts, currency=words)
+moments = st.none() | st.sampled_from([BEFORE, NOON, AFTER])
+facts_ = st.builds(
+    Facts, status=words, domain=words, amount=amounts, currency=words, paid_at=moments
+)
+offers = st.builds(
+    Offer,
+    domain=words,
+    confirmed=st.booleans(),
+    withdrawn=st.lists(moments, max_size=2).map(tuple),
+    sold_here=st.booleans(),
+)
 expectations = st.none() | st.builds(
     Expectation,
     amount=st.none() | st.integers(1),
     currency=words,
+    offer=st.none() | offers,
     conflict=st.booleans(),
     paid_by_other=st.booleans(),
 )
@@ -129,6 +212,14 @@ def test_what_is_accepted_was_paid_in_full(
     assert type(facts.amount) is int
     assert facts.amount >= (expectation.amount or 1)
     assert facts.currency.upper() == expectation.currency.upper() != ""
+    if (offer := expectation.offer) is not None:
+        assert offer.confirmed
+        assert offer.sold_here
+        assert offer.domain in {"", mode}
+        for since in offer.withdrawn:
+            assert facts.paid_at is not None
+            assert since is not None
+            assert facts.paid_at < since
     assert not expectation.conflict
     assert not expectation.paid_by_other
     assert decision.overpaid == (expectation.amount not in (None, facts.amount))

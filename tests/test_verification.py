@@ -301,9 +301,9 @@ def test_a_mirrored_payment_is_never_forgotten_though_the_service_forgets_it(
 
 def test_the_first_page_claimed_stays(tea_box: PaymentPage, sandbox: Sandbox) -> None:
     row, held = received()
-    assert inbox.claim_page(row, tea_box.token)
+    inbox.claim_page(row, tea_box.token)
     second = PaymentPage.objects.create(name="B", slug="b", slug_key="b")
-    assert not inbox.claim_page(row, second.token)
+    inbox.claim_page(row, second.token)
     row.refresh_from_db()
     assert row.page_claim == tea_box.token == inbox.claimed_page(held.pk)
 
@@ -312,7 +312,7 @@ def test_a_claim_to_no_page_of_ours_keeps_nobody_out(
     tea_box: PaymentPage, sandbox: Sandbox
 ) -> None:
     row, _held = received(page_claim=uuid.uuid4())
-    assert inbox.claim_page(row, tea_box.token)
+    inbox.claim_page(row, tea_box.token)
     row.refresh_from_db()
     assert row.page_claim == tea_box.token
 

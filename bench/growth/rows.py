@@ -111,6 +111,8 @@ class History:
                 "created_at": self.now - dt.timedelta(days=1500),
                 "updated_at": self.now - dt.timedelta(days=30),
                 "synced_at": self.now,
+                "inactive_since": None,
+                "seller": "",
                 "missing_since": None,
                 "drift": "{}",
             }

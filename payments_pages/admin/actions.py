@@ -100,7 +100,8 @@ ACTIONS: Final = (
         permission="payments_pages.approve_fulfilment",
         label=gettext_lazy("Approve and deliver"),
         consequence=gettext_lazy(
-            "The value is delivered now, although the rules held it. That cannot be undone here."
+            "The service is asked whether it is still paid. If it is, the value is delivered now, "
+            "although the rules held it. That cannot be undone here."
         ),
         is_possible=_when(staff.may_approve),
         carry_out=_approve,
@@ -111,8 +112,9 @@ ACTIONS: Final = (
         permission="payments_pages.attribute_transaction",
         label=gettext_lazy("Attribute to a page"),
         consequence=gettext_lazy(
-            "The rules decide again, as if the payer had named this page. If the payment fits it, "
-            "the value is delivered now; if not, it stays held."
+            "The service is asked whether it is still paid. If it is, the rules decide again, as if "
+            "the payer had named this page: if the payment fits it, the value is delivered now; if "
+            "not, it stays held."
         ),
         is_possible=_when(staff.may_attribute),
         carry_out=_attribute,

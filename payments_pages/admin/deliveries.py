@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from payments_pages.choices import FulfilmentState, Reason
 from payments_pages.models import Transaction
-from payments_pages.policy import POLICY_REASONS
+from payments_pages.policy import POLICY_REASONS, QUIET_REASONS
 
 __all__ = ["DELIVERY_REASONS", "DeliveryFilter", "HoldFilter"]
 
@@ -29,7 +29,7 @@ class DeliveryFilter(admin.ChoicesFieldListFilter):
 class HoldFilter(admin.SimpleListFilter):
     """Filter by why staff are asked: by one reason, or by which of the two kinds it is.
 
-    `held=decision` is what the policy holds, `held=delivery` what the handler could not give.
+    `held=decision` is what the policy holds for staff, `held=delivery` what the handler could not give.
     """
 
     title = gettext_lazy("reason of a hold")
@@ -53,7 +53,8 @@ class HoldFilter(admin.SimpleListFilter):
         chosen = self.value()
         if chosen is None:
             return None
-        kinds = {self.decision: sorted(POLICY_REASONS), self.delivery: list(DELIVERY_REASONS)}
+        waiting = sorted(POLICY_REASONS - QUIET_REASONS)
+        kinds = {self.decision: waiting, self.delivery: list(DELIVERY_REASONS)}
         return queryset.filter(
             fulfilment__state=FulfilmentState.HELD,
             fulfilment__reason__in=kinds.get(chosen, [chosen]),

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Final
 
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from payments_pages.admin.cells import ltr, mode_name, money
+from payments_pages.admin.cells import ltr, mode_name, moment, money
 from payments_pages.admin.wording import own_words, page_name, paid_of, price_of, words
 from payments_pages.choices import Attributed, Reason
 from payments_pages.conf import conf
@@ -24,6 +25,14 @@ _ADVICE: Final[Mapping[str, object]] = {
         "It cannot be approved: once MODE is set right, the same payment would be delivered a "
         "second time. If MODE is wrong, have it set right and ask the service again; that delivers "
         "it. Then, or if MODE is right, reject this one."
+    ),
+    Reason.PAGE_NOT_ON_SALE: gettext_lazy(
+        "Approve it if you give what was paid for all the same, or reject it and refund the payer. "
+        "If the page goes on sale again, the hold ends by itself."
+    ),
+    Reason.OTHER_SITE: gettext_lazy(
+        "There is nothing to do: the site that sells the page delivers it. If this site sells it, "
+        "say so on the page’s own form; the hold then ends by itself."
     ),
     Reason.CURRENCY_MISMATCH: gettext_lazy(
         "Reject it and refund the payer, or approve it if you take this payment all the same."
@@ -65,10 +74,20 @@ def advice_of(transaction: Transaction, fulfilment: Fulfilment) -> tuple[str, ..
     return said
 
 
-def facts_of(  # noqa: PLR0911 - one return per reason
+def facts_of(
     transaction: Transaction, fulfilment: Fulfilment, verification: Verification | None
 ) -> str:
     """Say in a sentence, with the figures, what made the policy or the handler hold it."""
+    if fulfilment.reason == Reason.PAGE_NOT_ON_SALE:
+        return _off_sale(transaction)
+    if fulfilment.reason == Reason.OTHER_SITE:
+        return _elsewhere(transaction)
+    return _money_facts(transaction, fulfilment, verification)
+
+
+def _money_facts(  # noqa: PLR0911 - one return per reason
+    transaction: Transaction, fulfilment: Fulfilment, verification: Verification | None
+) -> str:
     paid = paid_of(transaction)
     price = price_of(transaction)
     expected = money(*price) if price else _("an amount that is not known")
@@ -133,6 +152,47 @@ def _too_little(
             less=money(price[0] - transaction.amount, transaction.currency),
         )
     return words(_("Paid {paid}, but expected was {expected}."), paid=paid, expected=expected)
+
+
+def _off_sale(transaction: Transaction) -> str:
+    """Say why its page could not be paid on, as the page is now, and when it was paid."""
+    expected = transaction.expected_payment
+    page = transaction.page or (expected.page if expected else None)
+    if page is None:
+        return _("What it pays for was not on sale when it was paid.")
+    ours = conf.mode_or_blank
+    if page.domain not in {"", ours}:
+        text = _("{page} is a page of {mode} mode, and this site takes {ours} payments only.")
+        return words(
+            text, page=page_name(page), mode=mode_name(page.domain), ours=mode_name(ours) or "–"
+        )
+    if page.remote_id is None:
+        return words(_("The service has never confirmed that it has {page}."), page=page_name(page))
+    since = page.inactive_since
+    if page.missing_since is not None:
+        since, text = page.missing_since, _("The service has not had {page} since {time}.")
+    elif page.active:
+        text = _("{page} was not on sale. It is on sale now.")
+    elif since is None:
+        text = _("{page} is switched off, and nobody knows since when.")
+    else:
+        text = _("{page} was switched off at {time}.")
+    paid = (
+        words(_("It was paid at {time}."), time=moment(transaction.paid_at))
+        if transaction.paid_at is not None
+        else _("The service does not say when it was paid.")
+    )
+    return format_html("{} {}", words(text, page=page_name(page), time=moment(since)), paid)
+
+
+def _elsewhere(transaction: Transaction) -> str:
+    page = transaction.page
+    if page is None:
+        return _("It pays for a page of another site on the same account.")
+    return words(
+        _("{page} is sold by another site on the same account, which delivers it."),
+        page=page_name(page),
+    )
 
 
 def _conflict(transaction: Transaction, verification: Verification | None) -> str:

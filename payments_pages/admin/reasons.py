@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from payments_pages import staff
 from payments_pages.admin.refusals import explain
+from payments_pages.conf import conf
 from payments_pages.exceptions import UnusableKey
 from payments_pages.models import PaymentPage, Transaction
 from payments_pages.slugs import slug_key
@@ -74,6 +75,7 @@ class AttributeForm(ActionForm):
         """Find the one page that was meant; refuse what fits none or several."""
         typed: str = self.cleaned_data["page"].strip()
         pages = PaymentPage.objects.primary()
+        ours = Q(domain__in=("", conf.mode_or_blank))
         slug = typed.rstrip("/").rpartition("/")[2]
         try:
             found = pages.filter(slug_key=slug_key(slug)).first()
@@ -82,11 +84,13 @@ class AttributeForm(ActionForm):
         if found is not None:
             return found
         if typed.isascii() and typed.isdigit() and len(typed) <= _ID_DIGITS:
-            found = pages.filter(Q(remote_id=int(typed))).first()
+            found = pages.filter(ours, remote_id=int(typed)).first()
         if found is not None:
             return found
         # Compared here as well: a collation may take "Tea" and "tea" for one name.
-        named = [page for page in pages.filter(name=typed)[:SUGGESTIONS] if page.name == typed]
+        named = [
+            page for page in pages.filter(ours, name=typed)[:SUGGESTIONS] if page.name == typed
+        ]
         if len(named) > 1:
             raise forms.ValidationError(_("Several pages have this name. Give the slug."))
         if not named:
@@ -99,5 +103,8 @@ class AttributeForm(ActionForm):
         if paid is None or paid.amount is None:
             return []
         fits = Q(amount__isnull=True) | Q(amount__lte=paid.amount)
-        pages = PaymentPage.objects.primary().filter(fits, currency=paid.currency.upper())
+        pages = PaymentPage.objects.primary().confirmed().sold_here()
+        pages = pages.filter(
+            fits, currency=paid.currency.upper(), domain__in=("", conf.mode_or_blank)
+        )
         return list(pages.exclude(slug="").order_by("-active", "-amount", "pk")[:SUGGESTIONS])

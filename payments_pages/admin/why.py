@@ -14,6 +14,7 @@ from payments_pages.choices import FulfilmentState, VerificationState
 from payments_pages.conf import conf
 from payments_pages.models import Fulfilment, Transaction, Verification
 from payments_pages.models.fulfilments import FulfilmentQuerySet
+from payments_pages.policy import QUIET_REASONS
 from payments_pages.staff import is_of_other_mode
 
 __all__ = ["Why", "why"]
@@ -211,10 +212,13 @@ _STATES: Final[Mapping[str, Callable[[Transaction, Fulfilment], Why]]] = {
 def _held(
     transaction: Transaction, fulfilment: Fulfilment, verification: Verification | None
 ) -> Why:
-    heading = _("Paid, held for staff: %(reason)s") % {"reason": fulfilment.get_reason_display()}
+    quiet = fulfilment.reason in QUIET_REASONS
+    heading = (
+        _("Paid, not to this site: %(reason)s") if quiet else _("Paid, held for staff: %(reason)s")
+    )
     return Why(
-        kind="attention",
-        heading=heading,
+        kind="ended" if quiet else "attention",
+        heading=heading % {"reason": fulfilment.get_reason_display()},
         sentences=(facts_of(transaction, fulfilment, verification),),
         advice=advice_of(transaction, fulfilment),
     )

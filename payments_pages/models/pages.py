@@ -6,6 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from payments_pages.models.querysets import PrimaryQuerySet
+from payments_pages.ownership import is_sold_here, sold_here
 
 __all__ = ["PaymentPage"]
 
@@ -20,6 +21,14 @@ class PaymentPageQuerySet(PrimaryQuerySet["PaymentPage"]):
     def on_sale(self) -> "PaymentPageQuerySet":
         """Return active pages that have a price and that the service is known to have."""
         return self.confirmed().filter(active=True, amount__isnull=False)
+
+    def sold_here(self) -> "PaymentPageQuerySet":
+        """Return the pages that this site sells, as `PaymentPage.sold_here` says it."""
+        return self.filter(sold_here())
+
+    def sold_elsewhere(self) -> "PaymentPageQuerySet":
+        """Return the pages of other sites on the same account."""
+        return self.exclude(sold_here())
 
     def like(self, page: "PaymentPage") -> "PaymentPageQuerySet":
         """Return the other pages on sale at a page's price; none if it is not on sale itself.
@@ -38,6 +47,9 @@ class PaymentPage(models.Model):
     lost, its slug says what to look for (case C53), and its `token`, which is in the page's
     `redirect_url`, is not lost with it. `drift` holds, by field, what staff had last set where
     a sync found that the service had changed it; the fields themselves follow the service.
+    `inactive_since` is when it was switched off, null while it is active or where that was never
+    seen. `seller` is what staff said of who sells it: the site's name (`ownership.this_site`),
+    `ownership.ELSEWHERE`, or blank where its redirect address tells.
     """
 
     remote_id = models.BigIntegerField(
@@ -64,6 +76,10 @@ class PaymentPage(models.Model):
     updated_at = models.DateTimeField(_("updated at"), null=True, editable=False)
     synced_at = models.DateTimeField(_("last synced"), null=True, editable=False)
     missing_since = models.DateTimeField(_("missing since"), null=True, editable=False)
+    inactive_since = models.DateTimeField(_("inactive since"), null=True, editable=False)
+    seller = models.CharField(
+        _("sold by, as staff said"), max_length=255, blank=True, editable=False
+    )
     drift = models.JSONField(_("changed at the service"), default=dict, editable=False)
 
     objects = PaymentPageQuerySet.as_manager()
@@ -85,3 +101,8 @@ class PaymentPage(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def sold_here(self) -> bool:
+        """Say whether this site sells it, or another site on the same account."""
+        return is_sold_here(self.redirect_url, self.seller)

@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from payments_pages.choices import Attributed, EventKind, FulfilmentState, Reason
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
@@ -258,7 +259,7 @@ def test_c57_a_page_repriced_and_closed_meanwhile_loses_no_payment(
     sandbox: Sandbox, tea_box: PaymentPage
 ) -> None:
     reference = pay(sandbox, reference="PPG-1057")
-    tea_box.amount, tea_box.active = 12000, False
+    tea_box.amount, tea_box.active, tea_box.inactive_since = 12000, False, timezone.now()
     tea_box.save()
     assert said(post(event(reference))) == {"outcome": "held"}
     row = Fulfilment.objects.select_related("transaction").get()

@@ -64,6 +64,8 @@ def _badges(page: PaymentPage) -> Iterator[tuple[str, str, str]]:
         yield "off", "○", _("inactive")
     if page.drift:
         yield "warning", "Δ", _("changed at the service")
+    if not page.sold_here:
+        yield "off", "⇄", _("of another site")
     if is_of_other_mode(page):
         yield "warning", "!", _("of the other mode: %(mode)s") % {"mode": mode_name(page.domain)}
     elif page.domain == "test":

@@ -8,6 +8,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from payments_pages.ownership import sold_here
+
 __all__ = ["StateFilter"]
 
 LISTED = Q(remote_id__isnull=False, missing_since__isnull=True)
@@ -35,9 +37,12 @@ class StateFilter(admin.SimpleListFilter):
             ("drift", _("changed at the service")),
             ("missing", _("missing at the service")),
             ("unconfirmed", _("not confirmed by the service")),
+            ("elsewhere", _("of another site")),
         ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:  # noqa: ARG002 - Django's signature
         """Narrow the list; a word that is no state finds nothing."""
         chosen = self.value()
+        if chosen == "elsewhere":
+            return queryset.exclude(sold_here())
         return None if chosen is None else queryset.filter(STATES.get(chosen, NOTHING))

@@ -13,9 +13,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from payments_pages.admin.cells import mode_name, moment, money
-from payments_pages.admin.pages.cells import is_of_other_mode
+from payments_pages.admin.pages.cells import is_of_other_mode, web_address
 from payments_pages.exceptions import PageError
 from payments_pages.models import PaymentPage
+from payments_pages.ownership import this_site
 from payments_pages.pages import callback_url
 
 __all__ = ["EqualPrice", "equal_prices", "page_notices"]
@@ -48,6 +49,8 @@ def _notices(page: PaymentPage, site_url: str, address: Address) -> Iterator[Saf
         )
     elif page.domain == "test":
         yield format_html("{}", _("Test page: what is paid on it moves no money."))
+    if not page.sold_here:
+        yield _elsewhere(page)
     if page.remote_id is None:
         yield format_html(
             "{}",
@@ -66,7 +69,7 @@ def _notices(page: PaymentPage, site_url: str, address: Address) -> Iterator[Saf
             time=moment(page.missing_since),
         )
         return
-    if not _comes_back(page, site_url):
+    if page.sold_here and not _comes_back(page, site_url):
         yield format_html(
             _(
                 "Payers do not come back to this site from this page. Their payments reach us "
@@ -127,6 +130,22 @@ def _names(pages: list[PaymentPage], address: Address) -> SafeString:
     if len(pages) <= SHOWN_PAGES:
         return names
     return format_html("{} {}", names, _("and others"))
+
+
+def _elsewhere(page: PaymentPage) -> SafeString:
+    """Say why what is paid on it is not delivered here."""
+    listed = _("What is paid on it is listed here, and not delivered: that site delivers it.")
+    if page.seller:
+        return format_html("{} {}", _("Staff said that another site sells this page."), listed)
+    told = format_html(
+        _(
+            "This page is of another site on the same account: it sends payers to {address}, and "
+            "this site is {ours}."
+        ),
+        address=web_address(page.redirect_url),
+        ours=format_html('<bdi dir="ltr">{}</bdi>', this_site() or "–"),
+    )
+    return format_html("{} {}", told, listed)
 
 
 def _callback(page: PaymentPage, site_url: str) -> str:

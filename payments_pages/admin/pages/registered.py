@@ -21,10 +21,10 @@ from payments_pages.admin.pages.forms import LOGO, PaymentPageAddForm
 from payments_pages.admin.pages.notices import equal_prices, page_notices
 from payments_pages.admin.pages.qr import QrCodes, can_draw
 from payments_pages.admin.pages.questions import show_questions
+from payments_pages.admin.pages.sellers import SellerChoices
 from payments_pages.admin.pages.slugs import URL_NAME as SLUG_URL
 from payments_pages.admin.pages.slugs import SlugCheck
 from payments_pages.admin.pages.sold import PageChangeList, last_days, show_sold, sold_by_page
-from payments_pages.admin.pages.switching import BulkActions
 from payments_pages.admin.pages.syncing import SyncSteps
 from payments_pages.models import PaymentPage
 from payments_pages.pages import public_url
@@ -36,14 +36,17 @@ SEE_SOLD = "payments_pages.view_transaction"
 
 
 @admin.register(PaymentPage)
-class PaymentPageAdmin(SyncSteps, BulkActions, DriftChoices, QrCodes, SlugCheck):
+class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugCheck):
     """List, show, create and change pages."""
 
     list_display = ("name", "link", "price", "sold", "state", "last_synced")
     list_filter = (StateFilter, ("currency", CurrencyFilter), ("domain", ModeFilter))
     search_fields = ("name", "slug")
     ordering = ("-pk",)
-    actions = ("deactivate_pages", "activate_pages", "keep_drift", "send_drift_back")
+    actions = (
+        "deactivate_pages", "activate_pages", "keep_drift", "send_drift_back", "say_sold_here",
+        "say_sold_elsewhere",
+    )  # fmt: skip
     change_list_template = "admin/payments_pages/paymentpage/change_list.html"
     change_form_template = "admin/payments_pages/paymentpage/change_form.html"
     add_form_template = "admin/payments_pages/paymentpage/change_form.html"
@@ -151,6 +154,7 @@ class PaymentPageAdmin(SyncSteps, BulkActions, DriftChoices, QrCodes, SlugCheck)
         if page is not None:
             may_change = self.has_change_permission(request, page)
             context.update(self.drift_context(page, may_change=may_change))
+            context.update(self.seller_context(page, may_change=may_change))
             context["notices"] = page_notices(
                 page, site_url=_site_url(request), address=self.change_url
             )
