@@ -235,13 +235,13 @@ def test_only_what_the_service_calls_failed_is_given_up(
     verification.settle(held, settled=False, status=status)
     assert state_of(row) == (State.DUE if asked else State.LAPSED)
     if asked:
-        assert 24 * HOUR - 100 <= wait_of(row) <= 36 * HOUR
+        assert 12 * HOUR - 100 <= wait_of(row) <= 18 * HOUR
 
 
 def test_the_service_may_ask_for_a_longer_wait(sandbox: Sandbox) -> None:
     row, held = received()
     verification.fail(held, RateLimited("busy", status=429, retry_after=120), known=False)
-    assert 118 < wait_of(row) < 182
+    assert 118 < wait_of(row) < 216
     assert row.last_error == "RateLimited: busy"
 
 
