@@ -1,6 +1,8 @@
 """Hold the delivery of a transaction's value."""
 
 import uuid
+from collections.abc import Sequence
+from typing import Any, Final
 
 from django.db import models
 from django.utils import timezone
@@ -11,7 +13,36 @@ from payments_pages.models.deferred import ReadAtOnce
 from payments_pages.models.querysets import DueQuerySet
 from payments_pages.models.transactions import Transaction
 
-__all__ = ["Fulfilment", "FulfilmentQuerySet"]
+__all__ = ["Fulfilment", "FulfilmentQuerySet", "derive_idempotency_key"]
+
+# Written here for ever: with another one the other side would do again what it has done.
+_NAMESPACE: Final = uuid.UUID("fb6a15d1-0001-4300-8d62-901dcfd1a22e")
+
+
+def derive_idempotency_key(reference_key: str) -> uuid.UUID:
+    """Return the key under which one payment is delivered, for ever: `uuid5` of its mode and reference.
+
+    `reference_key` stands for both. Not a random key: a database that was restored from a backup
+    has lost its newest rows, and the other side must know the same payment again. The namespace
+    is `fb6a15d1-0001-4300-8d62-901dcfd1a22e`.
+    """
+    return uuid.uuid5(_NAMESPACE, reference_key)
+
+
+class IdempotencyKeyField(models.UUIDField):  # type: ignore[type-arg]  # not generic at run time
+    """A key that is derived from the row's `reference_key` whenever the row is inserted."""
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:  # noqa: FBT001 - Django's signature
+        """Derive the key of a new row, whatever it was given; leave that of an old one."""
+        if add:
+            row: Any = model_instance
+            setattr(row, self.attname, derive_idempotency_key(row.reference_key))
+        return super().pre_save(model_instance, add)
+
+    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
+        """Be Django's own field in migrations: the column is no other."""
+        name, _path, args, kwargs = super().deconstruct()
+        return name, "django.db.models.UUIDField", args, kwargs
 
 
 class FulfilmentQuerySet(DueQuerySet["Fulfilment"]):
@@ -25,7 +56,8 @@ class Fulfilment(ReadAtOnce):
 
     The two unique columns are the promise: one row per reference, one row per transaction.
     `attempts` is the fence; `next_at` is the next try or, while `delivering`, the lease's end.
-    `idempotency_key` is the same for every attempt, for handlers that call the outside world.
+    `idempotency_key` is the same for every attempt, and after a restored backup, for handlers that
+    call the outside world; it is set when the row is inserted.
     """
 
     transaction = models.OneToOneField(
@@ -35,9 +67,7 @@ class Fulfilment(ReadAtOnce):
         related_name="fulfilment",
     )
     reference_key = models.CharField(max_length=64, editable=False)
-    idempotency_key = models.UUIDField(
-        _("idempotency key"), default=uuid.uuid4, unique=True, editable=False
-    )
+    idempotency_key = IdempotencyKeyField(_("idempotency key"), unique=True, editable=False)
     state = models.CharField(_("state"), max_length=16, choices=FulfilmentState)
     reason = models.CharField(
         _("reason"), max_length=32, choices=Reason, default=Reason.NONE, blank=True
