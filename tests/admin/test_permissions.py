@@ -204,6 +204,9 @@ LISTS: dict[tuple[str, str], Choice] = {
     (PAYMENT, "verify_again"): Choice(WORK, before=can_ask),
     (PAYMENT, "retry_delivery"): Choice(WORK, before=give_up),
     (PAYMENT, "approve_held"): Choice(DECIDE, (("confirmed", "yes"), ("note", "agreed"))),
+    (PAYMENT, "attribute_held"): Choice(
+        WORK, (("confirmed", "yes"), ("page", "tea-box")), before=unattribute
+    ),
     (PAYMENT, "reject_held"): Choice(DECIDE, (("confirmed", "yes"), ("note", "refunded"))),
     (PAYMENT, "export_selected"): Choice(DECIDE),
     (ASKED, "verify_again"): Choice(WORK, before=can_ask),
