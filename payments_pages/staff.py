@@ -133,7 +133,12 @@ def reject(fulfilment: Fulfilment, *, actor: str, note: str) -> bool:
 
 
 def attribute(
-    fulfilment: Fulfilment, page: PaymentPage, *, actor: str, note: str = ""
+    fulfilment: Fulfilment,
+    page: PaymentPage,
+    *,
+    actor: str,
+    note: str = "",
+    door: Door = Door.ADMIN,
 ) -> Outcome | None:
     """Say which page it pays for; the policy decides again, and what it accepts is delivered.
 
@@ -142,14 +147,14 @@ def attribute(
     if not may_attribute(fulfilment):
         return None
     decided = tried_again(
-        lambda _number: assign(fulfilment, page, door=Door.ADMIN, actor=actor, note=note),
+        lambda _number: assign(fulfilment, page, door=door, actor=actor, note=note),
         using=primary_alias(Fulfilment),
     )
     if decided is None:
         return None
     if decided.state == FulfilmentState.HELD:
         return Outcome.HELD
-    return _confirm(fulfilment, actor)
+    return _confirm(fulfilment, actor, door)
 
 
 def note(transaction: Transaction, text: str, *, actor: str) -> None:
@@ -181,10 +186,10 @@ def _deliver(
     return _confirm(fulfilment, actor) if moved else None
 
 
-def _confirm(fulfilment: Fulfilment, actor: str) -> Outcome:
+def _confirm(fulfilment: Fulfilment, actor: str, door: Door = Door.ADMIN) -> Outcome:
     return confirm_payment(
         fulfilment.transaction.reference,
-        door=Door.ADMIN,
+        door=door,
         vouched=True,
         deliver_now=True,
         actor=actor,
