@@ -1,10 +1,12 @@
 """Hold the delivery of a transaction's value."""
 
 import uuid
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NoReturn
 
 from django.db import models
+from django.db.models import ProtectedError
+from django.db.models.base import ModelBase
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -49,6 +51,18 @@ class FulfilmentQuerySet(DueQuerySet["Fulfilment"]):
     """Find deliveries that must be made."""
 
     open_states = (FulfilmentState.PENDING, FulfilmentState.FAILED, FulfilmentState.DELIVERING)
+
+    def delete(self) -> NoReturn:
+        """Refuse: without its row a payment would be delivered once more."""
+        _refuse_deletion(self)
+
+
+def _refuse_deletion(rows: "Iterable[Fulfilment]") -> NoReturn:
+    raise ProtectedError(
+        "A fulfilment is what keeps its payment from being delivered twice. It stays; "
+        "payments_pages_purge blanks what is known of the payer.",
+        set(rows),
+    )
 
 
 class Fulfilment(ReadAtOnce):
@@ -97,6 +111,41 @@ class Fulfilment(ReadAtOnce):
             ("approve_fulfilment", _("Can approve what is held")),
             ("reject_fulfilment", _("Can reject what is held")),
         ]
+
+    def save(
+        self,
+        *,
+        force_insert: bool | tuple[ModelBase, ...] = False,
+        force_update: bool = False,
+        using: str | None = None,
+        update_fields: Iterable[str] | None = None,
+    ) -> None:
+        """Insert a new row; of one that is there write the `note`, and nothing else.
+
+        A handler holds the row as it was when its attempt began. Saved whole, it would take the
+        mark of the delivery back, or let an attempt win that was fenced off. Raise `ValueError`
+        for another field in `update_fields`.
+        """
+        if not (self._state.adding or force_insert):
+            named = (
+                {"note"} - self.get_deferred_fields() if update_fields is None else update_fields
+            )
+            update_fields = set(named)
+            if update_fields - {"note"}:
+                raise ValueError(
+                    "Of a fulfilment only the note can be saved. What staff decide goes through "
+                    "payments_pages.staff, the rest through the path."
+                )
+        super().save(
+            force_insert=force_insert,
+            force_update=force_update,
+            using=using,
+            update_fields=update_fields,
+        )
+
+    def delete(self, using: str | None = None, keep_parents: bool = False) -> NoReturn:  # noqa: ARG002, FBT001, FBT002 - Django's signature
+        """Refuse: without its row a payment would be delivered once more."""
+        _refuse_deletion([self])
 
     def __str__(self) -> str:
         return f"{self.get_state_display()} ({self.reference_key[:8]})"
