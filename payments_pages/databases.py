@@ -132,7 +132,7 @@ def _is_brief(error: BaseException) -> bool:
         return code in _BRIEF_SQLSTATES or code.startswith("08")
     if _is_sqlites(error):
         return code in _BRIEF_SQLITE
-    # psycopg gives no state when the line to the server is cut.
+    # psycopg and psycopg2 give no state when the line to the server is cut.
     lost = isinstance(error, OperationalError) and code is None
     return lost or isinstance(error, InterfaceError) or code in _BRIEF_NUMBERS
 
@@ -160,7 +160,8 @@ def _code_of(error: BaseException) -> str | int | None:
     if isinstance(cause, sqlite3.Error):
         # The low byte is the kind; errors of the module itself have no code.
         return int(getattr(cause, "sqlite_errorcode", 0)) & 0xFF
-    state = getattr(cause, "sqlstate", None)
+    # psycopg calls it `sqlstate`, psycopg2 `pgcode`.
+    state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
     if isinstance(state, str):
         return state
     return cause.args[0] if cause.args and isinstance(cause.args[0], int) else None

@@ -83,13 +83,25 @@ class InvalidEvent(PaymentsPagesError, BadRequest):
 
 
 class AmountError(PaymentsPagesError, ValueError):
-    """Refuse a typed amount; `code` names the broken rule, for translation."""
+    """Refuse a typed amount; `code` names the broken rule, for translation.
 
-    def __init__(self, message: str, *, code: str, currency: str = "", exponent: int = 2) -> None:
+    `readings` are the two amounts that an ambiguous figure may mean, each as it can be typed.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        currency: str = "",
+        exponent: int = 2,
+        readings: tuple[str, str] = ("", ""),
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.currency = currency
         self.exponent = exponent
+        self.readings = readings
 
 
 class PageError(PaymentsPagesError, ValueError):

@@ -1,22 +1,96 @@
 """Find and call the merchant's function."""
 
-from collections.abc import Callable
+import functools
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import cast
 
+from asgiref.sync import iscoroutinefunction
 from django.utils.module_loading import import_string
 
 from payments_pages.conf import conf
-from payments_pages.exceptions import ConfigurationError
+from payments_pages.exceptions import ConfigurationError, PermanentFulfilmentError
 from payments_pages.models import Fulfilment
 
-__all__ = ["Handler", "load_function", "load_handler"]
+__all__ = [
+    "PLAIN_FUNCTION",
+    "Handler",
+    "is_unfinished",
+    "load_function",
+    "load_handler",
+    "takes_one_argument",
+]
 
 Handler = Callable[[Fulfilment], object]
 
+PLAIN_FUNCTION = (
+    "write def deliver(fulfilment), without async and yield; "
+    "asgiref.sync.async_to_sync makes such a function of an async one"
+)
+
 
 def load_handler() -> Handler:
-    """Return the function that `HANDLER` names; raise `ConfigurationError` if there is none."""
-    return load_function("HANDLER", conf.handler)
+    """Return the function that `HANDLER` names; raise `ConfigurationError` if there is none.
+
+    A call of it raises `PermanentFulfilmentError` when the merchant's function gives back work
+    that nobody will do (a coroutine, a generator): nothing was given, and no second try can help.
+    """
+    return functools.partial(_call, load_function("HANDLER", conf.handler))
+
+
+def _call(handler: Handler, fulfilment: Fulfilment) -> None:
+    result = handler(fulfilment)
+    lazy = isinstance(result, AsyncIterator | map | filter) or inspect.isgenerator(result)
+    if not lazy and not inspect.isawaitable(result):
+        return
+    if inspect.iscoroutine(result):
+        result.close()  # Python would warn that it was never awaited.
+    raise PermanentFulfilmentError(
+        f"The handler gave nothing: it returned a {type(result).__name__}, which nobody runs. "
+        f"To deliver, {PLAIN_FUNCTION}. Then try the delivery again."
+    )
+
+
+def is_unfinished(handler: Callable[..., object], *, wrapped: bool = False) -> bool:
+    """Say whether a call only makes a coroutine or a generator, and so does none of the work.
+
+    With `wrapped` say it of the functions under its decorators, too: there a decorator may still
+    run what the function under it makes.
+    """
+    return any(
+        iscoroutinefunction(one)
+        or inspect.isgeneratorfunction(one)
+        or inspect.isasyncgenfunction(one)
+        for one in _layers(handler, wrapped=wrapped)
+    )
+
+
+def _layers(handler: object, *, wrapped: bool) -> Iterator[Callable[..., object]]:
+    """Yield what a call of it calls, from the outside to the inside."""
+    seen: set[int] = set()
+    while callable(handler) and id(handler) not in seen:
+        seen.add(id(handler))
+        yield handler
+        if isinstance(handler, functools.partial):
+            handler = handler.func
+        elif wrapped and hasattr(handler, "__wrapped__"):
+            handler = handler.__wrapped__
+        elif not inspect.isroutine(handler) and not inspect.isclass(handler):
+            handler = handler.__call__
+
+
+def takes_one_argument(handler: Callable[..., object]) -> bool:
+    """Say whether it can be called with one argument; True when that cannot be known.
+
+    A decorator's own signature counts, not that of the function under it: it may add arguments.
+    """
+    try:
+        inspect.signature(handler, follow_wrapped=False).bind(object())
+    except ValueError:
+        return True  # It has no signature to read, as some that are written in C.
+    except TypeError:
+        return False
+    return True
 
 
 def load_function(setting: str, path: str) -> Callable[..., object]:

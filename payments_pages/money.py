@@ -38,6 +38,7 @@ _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060\u2066-\u2069\u061c\uf
 _ARABIC = str.maketrans("٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹٫٬", "01234567890123456789.,")
 _PLAIN = re.compile(r"(?P<whole>\d+)(?:\.(?P<part>\d+))?", re.ASCII)
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", re.ASCII)
+_GROUP = re.compile(r"[1-9]\d{0,2},\d{3}", re.ASCII)
 _CODE = re.compile(r"[A-Z]{3}")
 
 
@@ -75,8 +76,13 @@ def parse_amount(text: str, currency: str = "", exponents: Mapping[str, int] = E
     """Read what a person typed in major units: `"120.50"` is 12050 minor units.
 
     Take Arabic-Indic digits, the Arabic decimal sign, well-formed grouping, bidi marks and the
-    currency's own code or symbol. Raise `AmountError`, whose `code` says which rule was broken:
-    `blank`, `currency`, `negative`, `comma`, `malformed`, `decimals`, `zero`, `too_large`.
+    currency's own code or symbol. A full stop is always the decimal sign, a comma always groups, in
+    a currency of three decimals as in any other: what a sign means must not depend on where the
+    account is. Where a figure could be meant the other way round it is refused: "1.500" with two
+    decimals is one and a half or fifteen hundred.
+
+    Raise `AmountError`, whose `code` says which rule was broken: `blank`, `currency`, `negative`,
+    `comma`, `malformed`, `decimals`, `ambiguous`, `zero`, `too_large`.
     No float takes part: 599.80 stays 59980 (case C42).
     """
     figure, code = _split_currency(_normalise(text), currency.upper(), exponents)
@@ -84,7 +90,7 @@ def parse_amount(text: str, currency: str = "", exponents: Mapping[str, int] = E
         raise AmountError("Enter an amount, for example 120.50.", code="blank")
     if figure[0] in "-\u2212":
         raise AmountError("Enter a positive amount.", code="negative")
-    if _GROUPED.fullmatch(figure):
+    if grouped := _GROUPED.fullmatch(figure):
         figure = figure.replace(",", "")
     elif "," in figure:
         raise AmountError("Use a full stop for decimals, for example 120.50.", code="comma")
@@ -95,15 +101,29 @@ def parse_amount(text: str, currency: str = "", exponents: Mapping[str, int] = E
     exponent = exponents.get(code) if code else 2
     if exponent is None:
         raise AmountError(f"The decimals of {code} are not known.", code="currency", currency=code)
-    return _minor_units(match["whole"], match["part"] or "", exponent)
+    whole, part = match["whole"], match["part"] or ""
+    if len(part) > exponent:
+        raise _too_many_decimals(whole, part, exponent, grouped=bool(grouped))
+    return _minor_units(whole, part, exponent)
+
+
+def _too_many_decimals(whole: str, part: str, exponent: int, *, grouped: bool) -> AmountError:
+    """Tell a figure whose point may be meant to group from one that is only too exact."""
+    like_a_group = _GROUP.fullmatch(f"{whole},{part}") and not grouped
+    if like_a_group and not part[exponent:].strip("0"):
+        one, other = f"{whole}.{part[:exponent]}".rstrip("."), f"{whole},{part}"
+        return AmountError(
+            f"{whole}.{part} can be read as {one} or as {other}. Enter one of them.",
+            code="ambiguous",
+            readings=(one, other),
+        )
+    return AmountError(
+        f"The service takes at most {exponent} decimals.", code="decimals", exponent=exponent
+    )
 
 
 def _minor_units(whole: str, part: str, exponent: int) -> int:
-    if part.rstrip("0")[exponent:]:
-        raise AmountError(
-            f"The service takes at most {exponent} decimals.", code="decimals", exponent=exponent
-        )
-    digits = (whole + part[:exponent].ljust(exponent, "0")).lstrip("0")
+    digits = (whole + part.ljust(exponent, "0")).lstrip("0")
     if not digits:
         raise AmountError("Enter an amount above zero.", code="zero")
     if len(digits) > len(str(MAX_AMOUNT)) or int(digits) > MAX_AMOUNT:

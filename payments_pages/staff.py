@@ -167,7 +167,12 @@ def reject(fulfilment: Fulfilment, *, actor: str, note: str) -> bool:
 
 
 def attribute(
-    fulfilment: Fulfilment, page: PaymentPage, *, actor: str, note: str = ""
+    fulfilment: Fulfilment,
+    page: PaymentPage,
+    *,
+    actor: str,
+    note: str = "",
+    door: Door = Door.ADMIN,
 ) -> Outcome | None:
     """Say which page it pays for; the policy decides again, and what it accepts is delivered.
 
@@ -176,17 +181,17 @@ def attribute(
     """
     if not may_attribute(fulfilment):
         return None
-    if _ask_first(fulfilment, actor) is None:
+    if _ask_first(fulfilment, actor, door) is None:
         return None
     decided = tried_again(
-        lambda _number: assign(fulfilment, page, door=Door.ADMIN, actor=actor, note=note),
+        lambda _number: assign(fulfilment, page, door=door, actor=actor, note=note),
         using=primary_alias(Fulfilment),
     )
     if decided is None:
         return None
     if decided.state == FulfilmentState.HELD:
         return Outcome.HELD
-    return _confirm(fulfilment, actor)
+    return _confirm(fulfilment, actor, door)
 
 
 def note(transaction: Transaction, text: str, *, actor: str) -> None:
@@ -258,7 +263,7 @@ def _as_seen(fulfilment: Fulfilment) -> FulfilmentQuerySet:
     )
 
 
-def _ask_first(fulfilment: Fulfilment, actor: str) -> Outcome | None:
+def _ask_first(fulfilment: Fulfilment, actor: str, door: Door = Door.ADMIN) -> Outcome | None:
     """Ask the service whether it is still paid; what the answer changes is recorded as always.
 
     The money may have gone back hours ago, and nobody told us. Return what came of asking; None,
@@ -268,7 +273,7 @@ def _ask_first(fulfilment: Fulfilment, actor: str) -> Outcome | None:
         return None
     found = confirm_payment(
         fulfilment.transaction.reference,
-        door=Door.ADMIN,
+        door=door,
         refresh=True,
         vouched=True,
         deliver_now=True,
@@ -291,10 +296,10 @@ def _ask_first(fulfilment: Fulfilment, actor: str) -> Outcome | None:
     return found.outcome
 
 
-def _confirm(fulfilment: Fulfilment, actor: str) -> Outcome:
+def _confirm(fulfilment: Fulfilment, actor: str, door: Door = Door.ADMIN) -> Outcome:
     return confirm_payment(
         fulfilment.transaction.reference,
-        door=Door.ADMIN,
+        door=door,
         vouched=True,
         deliver_now=True,
         actor=actor,

@@ -207,6 +207,15 @@ class Coded(Exception):
         self.sqlstate = sqlstate
 
 
+class CodedByPsycopg2(Exception):
+    """An error of psycopg2's shape."""
+
+    def __init__(self, pgcode: str | None) -> None:
+        super().__init__("words")
+        self.pgcode = pgcode
+
+
+@pytest.mark.parametrize("driver", [Coded, CodedByPsycopg2])
 @pytest.mark.parametrize(
     ("state", "transient"),
     [("40001", True), ("40P01", True), ("55P03", True), ("57P01", True), ("08006", True),
@@ -214,8 +223,10 @@ class Coded(Exception):
      ("25006", True), ("25P03", True), ("25P04", True), ("53100", True), ("53200", True),
      ("22003", False), ("25P02", False), ("25001", False), ("XX000", False)],
 )  # fmt: skip
-def test_postgresqls_states(state: str | None, transient: bool) -> None:
-    assert is_transient(caused(OperationalError(), Coded(state))) is transient
+def test_postgresqls_states_whichever_driver_tells_them(
+    driver: Callable[[str | None], Exception], state: str | None, transient: bool
+) -> None:
+    assert is_transient(caused(OperationalError(), driver(state))) is transient
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,6 @@ def test_any_text_gives_a_positive_amount_or_an_amount_error(text: str, currency
         ("19.99", "ILS", 1999),
         ("0.29", "ILS", 29),
         ("1.0", "JOD", 100),
-        ("1.500", "JOD", 150),
         ("1,234,567.8", "USD", 123456780),
         ("₪ 123.45", "ILS", 12345),
         ("123.45 ₪", "ILS", 12345),
@@ -97,6 +96,85 @@ def test_each_mistake_has_its_own_message(text: str, code: str) -> None:
     with pytest.raises(AmountError) as caught:
         parse_amount(text, "ILS")
     assert caught.value.code == code
+
+
+EXPONENTS_OF_FOUR = {"JPY": 0, "ILS": 2, "JOD": 2, "KWD": 3, "CLF": 4}
+
+
+@pytest.mark.parametrize(
+    ("text", "jpy", "ils", "kwd", "clf"),
+    [
+        ("500", 500, 50000, 500000, 5000000),
+        ("1,500", 1500, 150000, 1500000, 15000000),
+        ("1,234,567", 1234567, 123456700, 1234567000, 12345670000),
+        ("1.5", "decimals", 150, 1500, 15000),
+        ("1.50", "decimals", 150, 1500, 15000),
+        ("1.05", "decimals", 105, 1050, 10500),
+        ("1,500.00", "decimals", 150000, 1500000, 15000000),
+        # A point and three digits: the decimals of three, elsewhere perhaps a group of thousands.
+        ("1.500", "decimals", "ambiguous", 1500, 15000),
+        ("12.000", "ambiguous", "ambiguous", 12000, 120000),
+        ("120.000", "ambiguous", "ambiguous", 120000, 1200000),
+        ("1.250", "decimals", "ambiguous", 1250, 12500),
+        ("1.226", "decimals", "decimals", 1226, 12260),
+        # No group can begin with a nought, have four digits, or stand behind a comma's group.
+        ("0.500", "decimals", "decimals", 500, 5000),
+        ("1234.000", "decimals", "decimals", 1234000, 12340000),
+        ("1,234.000", "decimals", "decimals", 1234000, 12340000),
+        ("1.5000", "decimals", "decimals", "decimals", 15000),
+        ("1.0", "decimals", 100, 1000, 10000),
+        ("1.234.567", "malformed", "malformed", "malformed", "malformed"),
+        ("1,50", "comma", "comma", "comma", "comma"),
+        ("1.500,00", "comma", "comma", "comma", "comma"),
+    ],
+)
+@pytest.mark.parametrize("arabic", [False, True])
+def test_a_figure_is_read_by_its_currencys_decimals_or_refused(
+    text: str, jpy: object, ils: object, kwd: object, clf: object, arabic: bool
+) -> None:
+    typed = text.translate(ARABIC) if arabic else text
+    meant = {"JPY": jpy, "ILS": ils, "JOD": ils, "KWD": kwd, "CLF": clf}
+    assert {code: read(typed, code) for code in meant} == meant
+
+
+def read(text: str, currency: str) -> object:
+    try:
+        return parse_amount(text, currency, EXPONENTS_OF_FOUR)
+    except AmountError as error:
+        return error.code
+
+
+@pytest.mark.parametrize(
+    ("text", "currency", "readings"),
+    [
+        ("1.500", "ILS", ("1.50", "1,500")),
+        ("12.000", "ILS", ("12.00", "12,000")),
+        ("12.000", "JPY", ("12", "12,000")),
+        ("\u0661\u066b\u0665\u0660\u0660", "JOD", ("1.50", "1,500")),
+        ("1.500 JOD", "", ("1.50", "1,500")),
+    ],
+)
+def test_an_ambiguous_figure_is_refused_with_both_readings_that_can_be_typed(
+    text: str, currency: str, readings: tuple[str, str]
+) -> None:
+    with pytest.raises(AmountError) as caught:
+        parse_amount(text, currency, EXPONENTS_OF_FOUR)
+    assert (caught.value.code, caught.value.readings) == ("ambiguous", readings)
+    assert all(reading in str(caught.value) for reading in readings)
+    one, other = (parse_amount(typed, currency or "JOD", EXPONENTS_OF_FOUR) for typed in readings)
+    assert (one, other) in {(150, 150000), (1200, 1200000), (12, 12000)}
+
+
+@given(st.integers(0, 10**9), st.integers(0, 999), st.integers(0, 4))
+def test_no_figure_means_two_amounts(whole: int, part: int, exponent: int) -> None:
+    """What is accepted with a point would be no group of thousands: else it is refused."""
+    text = f"{whole}.{part:03}"
+    try:
+        amount = parse_amount(text, "ABC", {"ABC": exponent})
+    except AmountError:
+        return
+    assert exponent >= 3
+    assert amount == (whole * 1000 + part) * 10 ** (exponent - 3)
 
 
 def test_the_decimals_of_an_unknown_currency_are_not_guessed() -> None:

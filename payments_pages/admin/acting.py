@@ -83,7 +83,7 @@ class Acting(ReadOnlyAdmin):
             self._tell(request, transaction, str(action.impossible), messages.WARNING)
             return self._back(transaction)
         form = action.form(
-            request.POST if request.method == "POST" else None, transaction=transaction
+            request.POST if request.method == "POST" else None, transactions=[transaction]
         )
         if form.is_valid():
             self._carry_out(request, transaction, action, form.cleaned_data)

@@ -1,5 +1,6 @@
 """Ask staff for what an action needs: a reason, a note, a page."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -23,11 +24,11 @@ _ID_DIGITS = 18
 
 
 class ActionForm(forms.Form):
-    """Ask for nothing; know the payment that is acted on."""
+    """Ask for nothing; know the payments that are acted on: one, or those that are ticked."""
 
-    def __init__(self, *args: Any, transaction: Transaction | None = None, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, transactions: Iterable[Transaction] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.transaction = transaction
+        self.transactions = transactions
 
 
 class ReasonForm(ActionForm):
@@ -98,13 +99,15 @@ class AttributeForm(ActionForm):
         return named[0]
 
     def suggestions(self) -> list[PaymentPage]:
-        """Return pages that this payment would be enough for, the dearest first."""
-        paid = self.transaction
-        if paid is None or paid.amount is None:
-            return []
-        fits = Q(amount__isnull=True) | Q(amount__lte=paid.amount)
+        """Return pages that one of these payments would be enough for, the dearest first."""
+        most: dict[str, int] = {}
+        for paid in self.transactions:
+            if paid.amount is not None:
+                code = paid.currency.upper()
+                most[code] = max(paid.amount, most.get(code, 0))
+        fits = Q(pk=None)
+        for code, amount in most.items():
+            fits |= Q(currency=code) & (Q(amount__isnull=True) | Q(amount__lte=amount))
         pages = PaymentPage.objects.primary().confirmed().sold_here()
-        pages = pages.filter(
-            fits, currency=paid.currency.upper(), domain__in=("", conf.mode_or_blank)
-        )
+        pages = pages.filter(fits, domain__in=("", conf.mode_or_blank))
         return list(pages.exclude(slug="").order_by("-active", "-amount", "pk")[:SUGGESTIONS])

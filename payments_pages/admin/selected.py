@@ -101,6 +101,10 @@ class Selected(ReadOnlyAdmin):
         """Say whether this person may reject what is held."""
         return request.user.has_perm(_BY_NAME["reject"].permission)
 
+    def has_attribute_permission(self, request: HttpRequest) -> bool:
+        """Say whether this person may say what a payment pays for."""
+        return request.user.has_perm(_BY_NAME["attribute"].permission)
+
     def has_verify_permission(self, request: HttpRequest) -> bool:
         """Say whether this person may ask the service again."""
         return request.user.has_perm(_BY_NAME["verify"].permission)
@@ -119,6 +123,13 @@ class Selected(ReadOnlyAdmin):
         """Deliver against the policy, for a reason."""
         return self._decide(request, queryset, "approve_held", _BY_NAME["approve"])
 
+    @admin.action(description=gettext_lazy("Attribute to a page…"), permissions=["attribute"])
+    def attribute_held(
+        self, request: HttpRequest, queryset: QuerySet[Transaction]
+    ) -> HttpResponse | None:
+        """Say which page they all pay for; the rules decide about each."""
+        return self._decide(request, queryset, "attribute_held", _BY_NAME["attribute"])
+
     @admin.action(description=gettext_lazy("Reject…"), permissions=["reject"])
     def reject_held(
         self, request: HttpRequest, queryset: QuerySet[Transaction]
@@ -133,11 +144,12 @@ class Selected(ReadOnlyAdmin):
         name: str,
         action: Action,
     ) -> HttpResponse | None:
-        """Ask for the reason on a page of its own; then decide about each as it was seen there."""
+        """Ask for what it needs on a page of its own; then decide about each as it was seen there."""
         if is_too_many(self, request, queryset):
             return None
         rows = list(_with_delivery(queryset))
-        form = action.form(request.POST if "confirmed" in request.POST else None)
+        sent = request.POST if "confirmed" in request.POST else None
+        form = action.form(sent, transactions=rows)
         if form.is_valid():
             seen = set(request.POST.getlist("seen"))
             for row in rows:

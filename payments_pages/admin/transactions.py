@@ -41,7 +41,10 @@ class TransactionAdmin(
     index_orders = dict.fromkeys(("fulfilment__", "held"), "-fulfilment__transaction_id")
     sortable_by = ("code", "paid_moment")  # what has an index
     ordering = ("-pk",)
-    actions = (verify_again, "retry_delivery", "approve_held", "reject_held", export_selected)
+    actions = (
+        verify_again, "retry_delivery", "approve_held", "attribute_held", "reject_held",
+        export_selected,
+    )  # fmt: skip
     change_list_template = "admin/payments_pages/transaction/change_list.html"
 
     class Media:

@@ -1,7 +1,8 @@
-"""Find wrong settings before a payer does. One function a theme; no check asks the database."""
+"""Find wrong settings before a payer does. One function a theme; only `check --database` asks the database."""
 
 from payments_pages.checks.addresses import check_addresses, check_urls, check_webhook
 from payments_pages.checks.caches import check_cache, check_shared_cache
+from payments_pages.checks.charsets import check_charset
 from payments_pages.checks.delivery import check_delivery, check_tasks
 from payments_pages.checks.keys import check_handler, check_keys, check_mode
 from payments_pages.checks.values import (
@@ -14,6 +15,7 @@ from payments_pages.checks.values import (
 __all__ = [
     "check_addresses",
     "check_cache",
+    "check_charset",
     "check_database",
     "check_delivery",
     "check_handler",

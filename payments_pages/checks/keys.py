@@ -10,6 +10,7 @@ from django.utils.module_loading import import_string
 from payments_pages.checks.messages import Configs, error, warning
 from payments_pages.choices import Mode
 from payments_pages.conf import KEYS, conf
+from payments_pages.handlers import PLAIN_FUNCTION, is_unfinished, takes_one_argument
 
 __all__ = ["check_handler", "check_keys", "check_mode"]
 
@@ -76,7 +77,7 @@ def _prefix(key: object) -> str | None:
 
 @register(Tags.compatibility)
 def check_handler(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
-    """E007: the handler does not import. E008: it is not callable."""
+    """E007: the handler does not import. E008: it cannot deliver. E030: nor can what it decorates."""
     path = conf.get("HANDLER")
     if not path:
         return []
@@ -85,7 +86,28 @@ def check_handler(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
     except ImportError as failure:
         hint = '"HANDLER": "shop.handlers.deliver", a module and a function in it'
         return [error(f"PAYMENTS_PAGES['HANDLER'] cannot be imported: {failure}", hint, 7)]
-    if not callable(handler):
-        hint = "def deliver(fulfilment): …"
-        return [error("PAYMENTS_PAGES['HANDLER'] is not callable.", hint, 8)]
+    complaint = _handler_complaint(handler)
+    if complaint:
+        hint = f"To deliver, {PLAIN_FUNCTION}."
+        return [error(f"PAYMENTS_PAGES['HANDLER'] {complaint}", hint, 8)]
+    if is_unfinished(handler, wrapped=True):
+        hint = (
+            f"To deliver, {PLAIN_FUNCTION}. If the decorator runs it to its end: "
+            'SILENCED_SYSTEM_CHECKS = ["payments_pages.E030"]'
+        )
+        return [error(_DECORATED, hint, 30)]
     return []
+
+
+_DECORATED = (
+    "PAYMENTS_PAGES['HANDLER'] decorates a coroutine or generator function: unless the decorator "
+    "runs it to its end, nothing is given."
+)
+
+
+def _handler_complaint(handler: object) -> str:
+    if not callable(handler):
+        return "is not callable."
+    if is_unfinished(handler):
+        return "is a coroutine or generator function: a call of it gives nothing."
+    return "" if takes_one_argument(handler) else "cannot be called with one argument."

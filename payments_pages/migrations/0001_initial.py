@@ -124,7 +124,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('reference_key', models.CharField(editable=False, max_length=64)),
-                ('idempotency_key', models.UUIDField(default=uuid.uuid4, editable=False, unique=True, verbose_name='idempotency key')),
+                ('idempotency_key', models.UUIDField(editable=False, unique=True, verbose_name='idempotency key')),
                 ('state', models.CharField(choices=[('pending', 'to be delivered'), ('delivering', 'being delivered'), ('delivered', 'delivered'), ('failed', 'failed, will be tried again'), ('held', 'held for staff'), ('rejected', 'rejected by staff')], max_length=16, verbose_name='state')),
                 ('reason', models.CharField(blank=True, choices=[('', 'none'), ('not_success', 'the service does not call it a success'), ('mode_mismatch', 'test and live money do not mix'), ('unattributed', 'nothing says what it pays for'), ('page_not_on_sale', 'its page was not on sale'), ('other_site', 'its page is sold by another site'), ('currency_mismatch', 'paid in another currency'), ('amount_invalid', 'the amount cannot be read'), ('amount_mismatch', 'paid less than the price'), ('attribution_conflict', 'it claims to pay for two things'), ('duplicate_payment', 'already paid by another transaction'), ('attempts_spent', 'the delivery failed too often'), ('permanent_error', 'the delivery cannot succeed')], default='', max_length=32, verbose_name='reason')),
                 ('overpaid', models.BooleanField(default=False, verbose_name='overpaid')),

@@ -1,8 +1,12 @@
 """Hold the delivery of a transaction's value."""
 
 import uuid
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NoReturn
 
 from django.db import models
+from django.db.models import ProtectedError
+from django.db.models.base import ModelBase
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -11,7 +15,36 @@ from payments_pages.models.deferred import ReadAtOnce
 from payments_pages.models.querysets import DueQuerySet
 from payments_pages.models.transactions import Transaction
 
-__all__ = ["Fulfilment", "FulfilmentQuerySet"]
+__all__ = ["Fulfilment", "FulfilmentQuerySet", "derive_idempotency_key"]
+
+# Written here for ever: with another one the other side would do again what it has done.
+_NAMESPACE: Final = uuid.UUID("fb6a15d1-0001-4300-8d62-901dcfd1a22e")
+
+
+def derive_idempotency_key(reference_key: str) -> uuid.UUID:
+    """Return the key under which one payment is delivered, for ever: `uuid5` of its mode and reference.
+
+    `reference_key` stands for both. Not a random key: a database that was restored from a backup
+    has lost its newest rows, and the other side must know the same payment again. The namespace
+    is `fb6a15d1-0001-4300-8d62-901dcfd1a22e`.
+    """
+    return uuid.uuid5(_NAMESPACE, reference_key)
+
+
+class IdempotencyKeyField(models.UUIDField):  # type: ignore[type-arg]  # not generic at run time
+    """A key that is derived from the row's `reference_key` whenever the row is inserted."""
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:  # noqa: FBT001 - Django's signature
+        """Derive the key of a new row, whatever it was given; leave that of an old one."""
+        if add:
+            row: Any = model_instance
+            setattr(row, self.attname, derive_idempotency_key(row.reference_key))
+        return super().pre_save(model_instance, add)
+
+    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
+        """Be Django's own field in migrations: the column is no other."""
+        name, _path, args, kwargs = super().deconstruct()
+        return name, "django.db.models.UUIDField", args, kwargs
 
 
 class FulfilmentQuerySet(DueQuerySet["Fulfilment"]):
@@ -19,13 +52,30 @@ class FulfilmentQuerySet(DueQuerySet["Fulfilment"]):
 
     open_states = (FulfilmentState.PENDING, FulfilmentState.FAILED, FulfilmentState.DELIVERING)
 
+    def delete(self) -> NoReturn:
+        """Refuse: without its row a payment would be delivered once more."""
+        _refuse_deletion(self[:_NAMED])
+
+
+_NAMED: Final = 20
+"""Rows that a refusal names, of perhaps a million."""
+
+
+def _refuse_deletion(rows: "Iterable[Fulfilment]") -> NoReturn:
+    raise ProtectedError(
+        "A fulfilment is what keeps its payment from being delivered twice. It stays; "
+        "payments_pages_purge blanks what is known of the payer.",
+        set(rows),
+    )
+
 
 class Fulfilment(ReadAtOnce):
     """Give the value of one transaction, once.
 
     The two unique columns are the promise: one row per reference, one row per transaction.
     `attempts` is the fence; `next_at` is the next try or, while `delivering`, the lease's end.
-    `idempotency_key` is the same for every attempt, for handlers that call the outside world.
+    `idempotency_key` is the same for every attempt, and after a restored backup, for handlers that
+    call the outside world; it is set when the row is inserted.
     """
 
     transaction = models.OneToOneField(
@@ -35,9 +85,7 @@ class Fulfilment(ReadAtOnce):
         related_name="fulfilment",
     )
     reference_key = models.CharField(max_length=64, editable=False)
-    idempotency_key = models.UUIDField(
-        _("idempotency key"), default=uuid.uuid4, unique=True, editable=False
-    )
+    idempotency_key = IdempotencyKeyField(_("idempotency key"), unique=True, editable=False)
     state = models.CharField(_("state"), max_length=16, choices=FulfilmentState)
     reason = models.CharField(
         _("reason"), max_length=32, choices=Reason, default=Reason.NONE, blank=True
@@ -67,6 +115,41 @@ class Fulfilment(ReadAtOnce):
             ("approve_fulfilment", _("Can approve what is held")),
             ("reject_fulfilment", _("Can reject what is held")),
         ]
+
+    def save(
+        self,
+        *,
+        force_insert: bool | tuple[ModelBase, ...] = False,
+        force_update: bool = False,
+        using: str | None = None,
+        update_fields: Iterable[str] | None = None,
+    ) -> None:
+        """Insert a new row; of one that is there write the `note`, and nothing else.
+
+        A handler holds the row as it was when its attempt began. Saved whole, it would take the
+        mark of the delivery back, or let an attempt win that was fenced off. Raise `ValueError`
+        for another field in `update_fields`.
+        """
+        if not (self._state.adding or force_insert):
+            named = (
+                {"note"} - self.get_deferred_fields() if update_fields is None else update_fields
+            )
+            update_fields = set(named)
+            if update_fields - {"note"}:
+                raise ValueError(
+                    "Of a fulfilment only the note can be saved. What staff decide goes through "
+                    "payments_pages.staff, the rest through the path."
+                )
+        super().save(
+            force_insert=force_insert,
+            force_update=force_update,
+            using=using,
+            update_fields=update_fields,
+        )
+
+    def delete(self, using: str | None = None, keep_parents: bool = False) -> NoReturn:  # noqa: ARG002, FBT001, FBT002 - Django's signature
+        """Refuse: without its row a payment would be delivered once more."""
+        _refuse_deletion([self])
 
     def __str__(self) -> str:
         return f"{self.get_state_display()} ({self.reference_key[:8]})"

@@ -13,6 +13,7 @@ import pytest
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, User
+from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import URLPattern
@@ -208,6 +209,9 @@ LISTS: dict[tuple[str, str], Choice] = {
     (PAYMENT, "verify_again"): Choice(WORK, before=can_ask),
     (PAYMENT, "retry_delivery"): Choice(WORK, before=give_up),
     (PAYMENT, "approve_held"): Choice(DECIDE, (("confirmed", "yes"), ("note", "agreed"))),
+    (PAYMENT, "attribute_held"): Choice(
+        WORK, (("confirmed", "yes"), ("page", "tea-box")), before=unattribute
+    ),
     (PAYMENT, "reject_held"): Choice(DECIDE, (("confirmed", "yes"), ("note", "refunded"))),
     (PAYMENT, "export_selected"): Choice(DECIDE),
     (ASKED, "verify_again"): Choice(WORK, before=can_ask),
@@ -249,7 +253,7 @@ def set_up(people: dict[str, User | None], sandbox: Sandbox) -> Callable[[], Sta
     def make() -> Stage:
         LogEntry.objects.all().delete()
         for model in (Good, Offer, Event, Fulfilment, Transaction, Verification, PaymentPage):
-            model.objects.all().delete()
+            model._base_manager.all()._raw_delete(connection.alias)
         sandbox.reset()
         page = mirror_page(sandbox.add_page(name="Tea box", slug="tea-box", amount=10000))
         reference = sandbox.pay("tea-box", amount=9999)

@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from payments_pages.admin.pages.cells import field_label, field_value
+from payments_pages.admin.pages.currencies import HUNDREDTHS, currencies_of
 from payments_pages.admin.pages.forms import PaymentPageForm
 from payments_pages.conf import conf
 from payments_pages.following import UPDATABLE
@@ -60,7 +61,7 @@ class PaymentPageChangeForm(PaymentPageForm):
         super().__init__(*args, **kwargs)
         self.versions: list[Version] = []
         self.sent: tuple[str, ...] = ()
-        self.initial["amount"] = _amount_text(self.instance)
+        self.initial["amount"] = "" if self.currencies.asked else _amount_text(self.instance)
         self.initial["opened"] = _SIGNER.sign_object(_values(self.instance), compress=True)
         if self.instance.currency:
             self.fields["amount"].label = gettext("Amount in %(currency)s") % {
@@ -71,6 +72,8 @@ class PaymentPageChangeForm(PaymentPageForm):
         """Refuse to take a fixed amount off: the service has no way to."""
         amount = super().clean_amount()
         if amount is None and self.instance.amount is not None:
+            if self.instance.remote_id is None:
+                raise ValidationError(gettext("Enter the amount again."), code="blank")
             message = gettext("The service cannot take a price off a page. Make a new page.")
             raise ValidationError(message, code="blank")
         return amount
@@ -154,7 +157,8 @@ def _same(one: object, other: object) -> bool:
 def _amount_text(page: PaymentPage) -> str:
     if page.amount is None:
         return ""
-    return major_text(page.amount, conf.exponents.get(page.currency, 2))
+    currency = currencies_of(page).likeliest
+    return major_text(page.amount, conf.exponents.get(currency, HUNDREDTHS))
 
 
 def _typed_text(page: PaymentPage, name: str) -> str:

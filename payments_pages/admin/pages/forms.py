@@ -10,13 +10,14 @@ from django.db import DatabaseError
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from payments_pages.admin.pages.currencies import HUNDREDTHS, currencies_of
 from payments_pages.admin.pages.questions import QuestionsField
 from payments_pages.admin.pages.slugs import SlugInput
 from payments_pages.admin.refusals import explain
 from payments_pages.conf import conf
 from payments_pages.exceptions import AmountError, PageError, PaymentsPagesError
 from payments_pages.models import PaymentPage
-from payments_pages.money import parse_amount
+from payments_pages.money import format_amount, parse_amount
 from payments_pages.pages import create_page
 from payments_pages.slugs import MAX_SLUG, check_slug_text
 
@@ -32,6 +33,7 @@ _AMOUNT_ERRORS = {
     "malformed": _("Enter digits only, for example 120.50."),
     "zero": _("Enter an amount above zero, or leave it empty to let the payer choose."),
     "too_large": _("This amount is too large."),
+    "undecided": _("Choose the currency: an amount is read by its decimals."),
 }
 
 
@@ -48,6 +50,14 @@ class PaymentPageForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic
     nothing is mirrored that the service does not have. Must run outside a transaction.
     """
 
+    # Before the amount, which is read by it.
+    amount_currency = forms.ChoiceField(
+        label=_("Currency"),
+        required=False,
+        help_text=_(
+            "Only for reading the amount. The service itself decides the currency of a page."
+        ),
+    )
     amount = forms.CharField(
         label=_("Amount"),
         required=False,
@@ -71,12 +81,30 @@ class PaymentPageForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic
     ) -> None:
         super().__init__(*args, **kwargs)
         self.site_url = site_url
+        self.currencies = currencies_of(self.instance)
+        if self.currencies.asked:
+            choice: Any = self.fields["amount_currency"]
+            choice.choices = [("", "---------"), *((code, code) for code in self.currencies.codes)]
+        else:
+            del self.fields["amount_currency"]
         if "slug" in self.fields:
             self.fields["slug"].widget.check_url = slug_check_url
 
+    @property
+    def currency(self) -> str:
+        """The currency that the amount is read in; "" for hundredths of whatever it will be."""
+        chosen: str = self.cleaned_data.get("amount_currency", "")
+        return chosen or self.currencies.likeliest
+
     def parse(self, text: str) -> int:
-        """Read an amount in the page's own currency."""
-        return parse_amount(text, self.instance.currency, conf.exponents)
+        """Read an amount in the currency that the page has, or will have.
+
+        While that is any of several that count hundredths, a code or a symbol is refused: "50 USD"
+        must not become 50 ILS.
+        """
+        if self.currencies.asked and not self.currency and text:
+            raise AmountError("The currency is not chosen.", code="undecided")
+        return parse_amount(text, self.currency, conf.exponents if self.currency else {})
 
     def clean_amount(self) -> int | None:
         """Read major units into minor ones; blank is None."""
@@ -86,12 +114,41 @@ class PaymentPageForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic
         except AmountError as error:
             if error.code == "blank":
                 return None
-            if error.code == "decimals":
-                message = gettext("The service takes at most %(count)d decimals.") % {
-                    "count": error.exponent
-                }
-                raise ValidationError(message, code="decimals") from error
-            raise ValidationError(_AMOUNT_ERRORS[error.code], code=error.code) from error
+            raise ValidationError(self._amount_error(error), code=error.code) from error
+
+    def _amount_error(self, error: AmountError) -> str:
+        """Return what is wrong with the amount, in the reader's language."""
+        if error.code == "ambiguous":
+            one, other = error.readings
+            message = gettext("This can be read as %(one)s or as %(other)s. Enter one of them.")
+            return message % {"one": one, "other": other}
+        if error.code == "decimals" and not error.exponent:
+            return gettext("%(currency)s has no decimals.") % {"currency": self.currency}
+        if error.code == "decimals":
+            message = gettext("The service takes at most %(count)d decimals.")
+            return message % {"count": error.exponent}
+        if error.code == "currency" and self.currency and self.currency not in conf.exponents:
+            message = gettext(
+                "The decimals of %(currency)s are not known here. Add it to the CURRENCIES setting."
+            )
+            return message % {"currency": self.currency}
+        return str(_AMOUNT_ERRORS[error.code])
+
+    def surprise(self) -> str:
+        """Say that the service answered with another currency than the amount was read in; or ""."""
+        page, amount = self.instance, self.cleaned_data.get("amount")
+        known = conf.exponents.get(page.currency)
+        if amount is None or page.currency in {"", self.currency}:
+            return ""
+        if not self.currency and known == HUNDREDTHS:
+            return ""
+        price = format_amount(amount, page.currency, conf.exponents)
+        message = gettext(
+            "The service made this page in %(currency)s, and the amount was read as %(read)s: its "
+            "price is %(price)s. Correct it if that is not what you meant."
+        )
+        read = self.currency or gettext("hundredths")
+        return message % {"currency": page.currency, "read": read, "price": price}
 
     def clean_description(self) -> str:
         """Send line breaks as one character: browsers send two, and would change every text."""
@@ -176,13 +233,6 @@ class PaymentPageAddForm(PaymentPageForm):
 
     class Meta(PaymentPageForm.Meta):
         fields = ("name", "description", "slug")
-
-    def parse(self, text: str) -> int:
-        """Read a bare figure in hundredths: only the service knows the currency yet.
-
-        With no known currencies any code or symbol is refused: "50 USD" must not become 50 ILS.
-        """
-        return parse_amount(text, "", {})
 
     def clean_slug(self) -> str:
         """Refuse a slug that is unsafe in a path, before any call."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import method_decorator
 from django.utils.safestring import SafeString
@@ -15,6 +15,7 @@ from payments_pages.admin.cells import moment
 from payments_pages.admin.filters import CurrencyFilter, ModeFilter
 from payments_pages.admin.pages import cells
 from payments_pages.admin.pages.changing import PaymentPageChangeForm
+from payments_pages.admin.pages.currencies import currencies_of
 from payments_pages.admin.pages.drifting import DriftChoices
 from payments_pages.admin.pages.filters import StateFilter
 from payments_pages.admin.pages.forms import LOGO, PaymentPageAddForm
@@ -71,13 +72,14 @@ class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugChec
 
     def get_fieldsets(self, request: HttpRequest, obj: PaymentPage | None = None) -> Any:
         """Show what can be typed first, what the service says below."""
+        price = ("amount", "amount_currency") if currencies_of(obj).asked else ("amount",)
         if obj is None:
             return (
-                (None, {"fields": ("name", "amount", "description", "slug")}),
+                (None, {"fields": ("name", price, "description", "slug")}),
                 (_("What the payer sees and fills in"), {"fields": ("ask_for", "logo")}),
             )
         # Who may only look sees the amount as text, never the raw minor units.
-        amount = "amount" if self.has_change_permission(request, obj) else "price"
+        amount = price if self.has_change_permission(request, obj) else "price"
         drawn = ("qr",) if can_draw() else ()
         sold = ("sold_in_all",) if request.user.has_perm(SEE_SOLD) else ()
         return (
@@ -173,8 +175,10 @@ class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugChec
         names = [cells.field_label(name) for name in form.sent]
         return [{"changed": {"fields": names}}] if names else []
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: Any) -> None:
-        """Do nothing: the use case has saved the page already."""
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: Any) -> None:  # noqa: ARG002 - Django's signature
+        """Say what the service answered unexpectedly; the use case has saved the page already."""
+        if text := form.surprise():
+            self.message_user(request, text, messages.WARNING)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

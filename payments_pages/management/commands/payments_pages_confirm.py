@@ -1,25 +1,31 @@
 """Take references through the path by hand."""
 
 import datetime as dt
-import sys
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
-from payments_pages.choices import Door, Outcome
+from payments_pages import staff
+from payments_pages.choices import Door, Outcome, Reason
 from payments_pages.confirmation import confirm_payment
-from payments_pages.databases import renew_connections
-from payments_pages.exceptions import InvalidReference
+from payments_pages.databases import is_transient, renew_connections
+from payments_pages.exceptions import InvalidReference, UnusableKey
 from payments_pages.management.progress import Progress
+from payments_pages.management.reference_files import ReferenceFile, read_references
+from payments_pages.models import Fulfilment, PaymentPage
+from payments_pages.references import reference_key
+from payments_pages.slugs import slug_key
 from payments_pages.waiting import waiting_references
 
 __all__ = ["Command"]
+
+NAME = "payments_pages_confirm"
+"""Who is named in the timeline for what `--page` says."""
 
 _GIVEN = frozenset({Outcome.DELIVERED, Outcome.ALREADY_DELIVERED})
 
@@ -29,14 +35,23 @@ class Command(BaseCommand):
 
     help = (
         "Ask the service about references and deliver what is paid. Give references, a --file of "
-        "them (one a line; '-' is standard input), or --pending for all that this site is still "
-        "asking about. Exit code 1: at least one is not delivered."
+        "them (one a line, or with --column a table such as the service exports; '-' is standard "
+        "input), or --pending for all that this site is still asking about. Exit code 1: at least "
+        "one is not delivered."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add where the references come from."""
         parser.add_argument("references", nargs="*", metavar="REFERENCE")
         parser.add_argument("--file", metavar="FILE", help="read references, one a line")
+        parser.add_argument(
+            "--column", metavar="NAME", help="of --file: the column of a CSV that holds them"
+        )
+        parser.add_argument(
+            "--page",
+            metavar="SLUG",
+            help="the page that they pay for where nothing else says it; the rules still decide",
+        )
         parser.add_argument("--pending", action="store_true", help="all that are still asked about")
         parser.add_argument("--since", metavar="TIME", help="of --pending: first seen since then")
         parser.add_argument(
@@ -45,57 +60,91 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Confirm each; print a line for each that is not delivered, and one summary line."""
-        named = list(dict.fromkeys([*options["references"], *_read(options["file"])]))
         if options["since"] and not options["pending"]:
             raise CommandError("--since goes with --pending.")
-        if not named and not options["pending"] and not options["file"]:
+        if options["column"] and not options["file"]:
+            raise CommandError("--column goes with --file.")
+        if not options["references"] and not options["pending"] and not options["file"]:
             raise CommandError("Give references, --file or --pending.")
-        references: Iterable[str] = named
+        page = _page(options["page"]) if options["page"] else None
+        file = ReferenceFile()
+        if options["file"]:
+            file = read_references(options["file"], options["column"])
+        references = dict.fromkeys(options["references"]) | file.references
         if options["pending"]:
             since = _moment(options["since"])
-            references = dict.fromkeys([*named, *waiting_references(since=since)])
-        counts = self._confirm_all(list(references), refresh=options["refresh"])
+            references |= dict.fromkeys(waiting_references(since=since))
+        for row in file.unreadable:
+            self.stdout.write(f"{row}: unreadable")
+        counts = self._confirm_all(list(references), refresh=options["refresh"], page=page)
+        counts["unreadable"] += len(file.unreadable)
+        self._sum_up(+counts, file.left_out)
+
+    def _sum_up(self, counts: Counter[str], left_out: Counter[str]) -> None:
         given = sum(counts[outcome] for outcome in _GIVEN)
         parts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
         summary = f"{given} of {counts.total()} delivered" + (f": {parts}." if parts else ".")
+        if left_out:
+            parts = ", ".join(f"{count} {why}" for why, count in sorted(left_out.items()))
+            summary += f" Left out of the file: {parts}."
         if given < counts.total():
             raise CommandError(summary)
         self.stdout.write(summary)
 
-    def _confirm_all(self, references: list[str], *, refresh: bool) -> Counter[str]:
+    def _confirm_all(
+        self, references: list[str], *, refresh: bool, page: PaymentPage | None
+    ) -> Counter[str]:
         line = Progress(self.stdout)
         counts: Counter[str] = Counter()
         for number, reference in enumerate(references, 1):
             line.show(f"{number} of {len(references)} …")
             renew_connections()
-            outcome = _confirm(reference, refresh=refresh)
+            outcome, reason = _confirm(reference, refresh=refresh, page=page)
             counts[outcome] += 1
             if outcome not in _GIVEN:
                 line.clear()
-                self.stdout.write(f"{reference}: {outcome}")
+                self.stdout.write(": ".join(filter(None, (reference, outcome, reason))))
         line.clear()
         return counts
 
 
-def _confirm(reference: str, *, refresh: bool) -> str:
+def _confirm(reference: str, *, refresh: bool, page: PaymentPage | None) -> tuple[str, str]:
+    """Return the outcome, and of what is held in spite of a page's name the reason."""
     try:
-        found = confirm_payment(
+        outcome = confirm_payment(
             reference, door=Door.COMMAND, refresh=refresh, vouched=True, deliver_now=True
-        )
+        ).outcome
     except InvalidReference:
-        return "invalid"
-    return str(found.outcome)
-
-
-def _read(name: str | None) -> Iterator[str]:
-    """Yield the references of a file: one a line, blank lines left out."""
-    if name is None:
-        return
+        return "invalid", ""
+    if outcome is not Outcome.HELD or page is None:
+        return str(outcome), ""
     try:
-        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"{name} cannot be read: {error}") from error
-    yield from (line.strip() for line in text.splitlines() if line.strip())
+        row = _row(reference)
+        if row.reason == Reason.UNATTRIBUTED:
+            outcome = staff.attribute(row, page, actor=NAME, door=Door.COMMAND) or outcome
+            row = _row(reference)
+    except (DatabaseError, InterfaceError) as error:
+        if not is_transient(error):
+            raise
+        return str(Outcome.UNAVAILABLE), ""
+    return str(outcome), str(row.reason) if outcome is Outcome.HELD else ""
+
+
+def _row(reference: str) -> Fulfilment:
+    rows = Fulfilment.objects.primary().select_related("transaction")
+    return rows.get(reference_key=reference_key(reference))
+
+
+def _page(slug: str) -> PaymentPage:
+    try:
+        page = PaymentPage.objects.primary().filter(slug_key=slug_key(slug)).first()
+    except UnusableKey as error:
+        raise CommandError(str(error)) from error
+    if page is None:
+        raise CommandError(
+            f"There is no page {slug!r} here. Run payments_pages_sync, or check the slug."
+        )
+    return page
 
 
 def _moment(text: str | None) -> dt.datetime | None:

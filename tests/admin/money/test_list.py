@@ -27,6 +27,7 @@ ACTIONS = [
     ("retry_delivery", "retry_fulfilment"),
     ("approve_held", "approve_fulfilment"),
     ("reject_held", "reject_fulfilment"),
+    ("attribute_held", "attribute_transaction"),
 ]
 
 
