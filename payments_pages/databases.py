@@ -28,6 +28,7 @@ __all__ = [
     "Unindexed",
     "UtcNow",
     "from_now",
+    "is_lock_refused",
     "is_transient",
     "outside_transactions",
     "refuse_ended_transaction",
@@ -123,6 +124,11 @@ def text_key(*parts: str) -> str:
 def is_transient(error: BaseException) -> bool:
     """Tell whether a database error means "unknown: look again later" rather than a fault."""
     return _is_brief(error) or _is_long(error)
+
+
+def is_lock_refused(error: BaseException) -> bool:
+    """Tell whether NOWAIT found a lock: MariaDB's number, MySQL's, PostgreSQL's state."""
+    return _code_of(error) in {1205, 3572, "55P03"}
 
 
 def _is_brief(error: BaseException) -> bool:

@@ -10,9 +10,11 @@ from payments_pages.choices import Attributed, Door, EventKind, FulfilmentState,
 from payments_pages.conf import conf
 from payments_pages.confirmation import confirm_payment
 from payments_pages.databases import UtcNow, text_key, tried_again
+from payments_pages.fulfilment import unmoved
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, primary_alias
 from payments_pages.policy import POLICY_REASONS
 from payments_pages.reconsidering import assign
+from payments_pages.rivals import change_unless_held
 
 __all__ = [
     "ATTRIBUTABLE",
@@ -194,19 +196,16 @@ def _confirm(fulfilment: Fulfilment, actor: str) -> Outcome:
 def _move(
     fulfilment: Fulfilment, kind: EventKind, *, actor: str, note: str, **changes: object
 ) -> bool:
-    """Move it on from where it was seen. A commit whose answer is lost looks as if it had moved."""
+    """Move it on from where it was seen; False at once when somebody is delivering it.
+
+    A commit whose answer is lost looks as if it had moved.
+    """
     if note:
         changes["note"] = note
-    seen = Fulfilment.objects.primary().filter(
-        pk=fulfilment.pk,
-        state=fulfilment.state,
-        reason=fulfilment.reason,
-        attempts=fulfilment.attempts,
-    )
 
     @db_transaction.atomic(using=primary_alias(Fulfilment), durable=True)
     def once(_number: int) -> bool:
-        moved = bool(seen.update(**changes))
+        moved = bool(change_unless_held(unmoved(fulfilment), fulfilment.pk, **changes))
         if moved:
             Event.objects.using(primary_alias(Event)).create(
                 reference_key=fulfilment.reference_key,

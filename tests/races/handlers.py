@@ -1,4 +1,4 @@
-"""Handlers that call the outside world and work for longer than a lease."""
+"""Handlers that work for longer than a lease: calls to the outside world, or one that hangs."""
 
 import time
 
@@ -6,12 +6,14 @@ from payments_pages.fulfilment import renew_lease
 from payments_pages.models import Fulfilment
 from tests.goods.handlers import give
 
-__all__ = ["LEASE", "work_long", "work_long_and_renew"]
+__all__ = ["LEASE", "STUCK", "hang_on_one", "work_long", "work_long_and_renew"]
 
 LEASE = 2
 """Seconds; what is renewed every 0.4 of them has time to spare on a busy machine."""
 WORK = 5
 PIECE = 0.4
+STUCK = "STUCK-1"
+"""The payment whose first attempt never returns."""
 
 
 def work_long(fulfilment: Fulfilment) -> None:
@@ -28,3 +30,10 @@ def work_long_and_renew(fulfilment: Fulfilment) -> None:
         time.sleep(PIECE)
         if not renew_lease(fulfilment):
             raise TimeoutError("the lease is lost")
+
+
+def hang_on_one(fulfilment: Fulfilment) -> None:
+    """Give; and never return from the first attempt at one of them."""
+    give(fulfilment)
+    if fulfilment.transaction.reference == STUCK and fulfilment.attempts == 1:
+        time.sleep(600)
