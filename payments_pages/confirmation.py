@@ -157,7 +157,7 @@ def _first(run: _Run) -> Confirmation:
     """Take a reference never seen: insert its row already claimed, and ask."""
     admission = admit(run.key, address=run.address, vouched=run.vouched)
     if admission is None:
-        noted = put_off(run.reference, run.key, door=run.door, page_claim=run.page_token)
+        noted = put_off(run.reference, run.key, run.door, run.page_token, run.address)
         logger.warning(
             "confirmation.put_off: %s",
             run.reference,

@@ -1,6 +1,7 @@
 """Hold the delivery of a transaction's value."""
 
 import uuid
+from typing import Self
 
 from django.db import models
 from django.utils import timezone
@@ -18,6 +19,13 @@ class FulfilmentQuerySet(DueQuerySet["Fulfilment"]):
     """Find deliveries that must be made."""
 
     open_states = (FulfilmentState.PENDING, FulfilmentState.FAILED, FulfilmentState.DELIVERING)
+
+    def overrun(self) -> Self:
+        """Return what is being delivered for longer than its lease, the oldest first.
+
+        A process has died, and the next sweep takes it; or a handler hangs.
+        """
+        return self.due().filter(state=FulfilmentState.DELIVERING)
 
 
 class Fulfilment(ReadAtOnce):

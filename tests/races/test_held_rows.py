@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +23,7 @@ from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
+from tests.conftest import in_thread
 from tests.goods.models import Good
 from tests.queues.workers import wait_until
 from tests.races.conftest import Worker
@@ -115,7 +115,7 @@ def test_a_handler_that_never_returns_stops_neither_doors_nor_sweeps(
     counts = [sweeper.finish()["rows"][0]["outcome"] for sweeper in sweepers]
     time.sleep(3)  # what came due while the sweeps ran
     counts.append(sweep_due().outcomes)
-    assert [count[Outcome.DELIVERING] for count in counts].count(1) >= 5, "each has seen it once"
+    assert min(count[Outcome.DELIVERING] for count in counts) == 1, "each has met it, once"
     assert Good.objects.filter(reference__in=others).count() == 200
     assert not Good.objects.filter(reference=STUCK).exists()
     assert wait_until(lambda: sessions() <= before, seconds=5), "connections stay level"
@@ -137,7 +137,7 @@ def test_reloads_of_a_payment_whose_handler_hangs_leave_the_other_requests_alone
     def reload() -> int:
         return get(f"{callback}?reference={STUCK}")[0]
 
-    threading.Thread(target=reload, daemon=True).start()  # it keeps one thread of the server
+    in_thread(reload)  # it keeps one thread of the server
     assert wait_until(Fulfilment.objects.exists, seconds=20)
     seconds: list[float] = []
     with ThreadPoolExecutor(60) as payers:
