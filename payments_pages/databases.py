@@ -25,6 +25,7 @@ from django.db.transaction import non_atomic_requests
 from payments_pages.exceptions import DeliveryError, OpenTransactionError
 
 __all__ = [
+    "HeldRowError",
     "Unindexed",
     "UtcNow",
     "from_now",
@@ -71,6 +72,10 @@ _LONG_SQLSTATES = frozenset({"25006", "25P03", "25P04", "53100", "53200"})
 _LONG_SQLITE = frozenset(
     {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 )
+
+
+class HeldRowError(OperationalError):
+    """A row that somebody else holds, for which nobody waits: look again later."""
 
 
 class UtcNow(Now):
@@ -133,6 +138,8 @@ def is_lock_refused(error: BaseException) -> bool:
 
 def _is_brief(error: BaseException) -> bool:
     """Tell whether it is worth another try at once."""
+    if isinstance(error, HeldRowError):
+        return True
     code = _code_of(error)
     if isinstance(code, str):
         return code in _BRIEF_SQLSTATES or code.startswith("08")

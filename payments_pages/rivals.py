@@ -13,9 +13,9 @@ from django.db.models import QuerySet
 
 from payments_pages.bulkhead import PATIENCE, Bulkhead
 from payments_pages.conf import conf
-from payments_pages.databases import is_lock_refused, tried_again
+from payments_pages.databases import HeldRowError, is_lock_refused, tried_again
 
-__all__ = ["change_unless_held", "wait_while"]
+__all__ = ["change_unless_held", "refuse_held_row", "wait_while"]
 
 LOOKS: Final = (0.0, 0.01, 0.03, 0.06)
 """Seconds before each look at a row. A rival that only looks, too, holds it for a moment."""
@@ -58,6 +58,15 @@ def change_unless_held(rows: QuerySet[Any], pk: int, **changes: object) -> int |
         if changed is not None:
             return changed
     return None
+
+
+def refuse_held_row(rows: QuerySet[Any], pk: int) -> None:
+    """Raise `HeldRowError`, at once, if somebody holds a row; else hold it to the transaction's end.
+
+    Before a change that a transaction cannot do without.
+    """
+    if connections[rows.db].features.has_select_for_update and not _is_free(rows, pk):
+        raise HeldRowError("Somebody holds this row.")
 
 
 def wait_while(is_busy: Callable[[], bool], *, patience: float) -> None:

@@ -3,10 +3,17 @@
 import time
 
 from payments_pages.fulfilment import renew_lease
-from payments_pages.models import Fulfilment
+from payments_pages.models import Fulfilment, Transaction
 from tests.goods.handlers import give
 
-__all__ = ["LEASE", "STUCK", "hang_on_one", "work_long", "work_long_and_renew"]
+__all__ = [
+    "LEASE",
+    "STUCK",
+    "hang_on_one",
+    "hang_on_one_and_hold_its_payment",
+    "work_long",
+    "work_long_and_renew",
+]
 
 LEASE = 2
 """Seconds; what is renewed every 0.4 of them has time to spare on a busy machine."""
@@ -37,3 +44,9 @@ def hang_on_one(fulfilment: Fulfilment) -> None:
     give(fulfilment)
     if fulfilment.transaction.reference == STUCK and fulfilment.attempts == 1:
         time.sleep(600)
+
+
+def hang_on_one_and_hold_its_payment(fulfilment: Fulfilment) -> None:
+    """Lock the mirrored payment as well, and hang."""
+    list(Transaction.objects.select_for_update().filter(pk=fulfilment.transaction_id))
+    hang_on_one(fulfilment)

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from django.db import connection
 from django.urls import reverse
 
 from payments_pages import staff, verification
+from payments_pages.attention import look
 from payments_pages.choices import Door, FulfilmentState, Outcome
 from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Fulfilment, PaymentPage
@@ -70,9 +72,9 @@ def sessions() -> int:
         return int(cursor.fetchone()[0])
 
 
-@pytest.fixture
-def stuck(worker: Worker, sandbox: Sandbox, tea_box: PaymentPage) -> Iterator[Callable[[], None]]:
-    """A process whose handler hangs, its lease over; called, it is killed."""
+@contextmanager
+def hanging(worker: Worker, sandbox: Sandbox, tea_box: PaymentPage) -> Iterator[Callable[[], None]]:
+    """Be a process whose handler hangs, its lease over; called, it is killed."""
     sandbox.pay("tea-box", reference=STUCK)
     worker.begin({"reference": STUCK, "token": str(tea_box.token)})
     assert wait_until(has_overrun, seconds=20)
@@ -84,9 +86,17 @@ def stuck(worker: Worker, sandbox: Sandbox, tea_box: PaymentPage) -> Iterator[Ca
             os.kill(int(child), signal.SIGKILL)
             assert worker.finish()["killed"] == signal.SIGKILL
 
-    yield kill
-    if alive:
-        kill()
+    try:
+        yield kill
+    finally:
+        if alive:
+            kill()
+
+
+@pytest.fixture
+def stuck(worker: Worker, sandbox: Sandbox, tea_box: PaymentPage) -> Iterator[Callable[[], None]]:
+    with hanging(worker, sandbox, tea_box) as kill:
+        yield kill
 
 
 def test_a_handler_that_never_returns_stops_neither_doors_nor_sweeps(
@@ -94,6 +104,7 @@ def test_a_handler_that_never_returns_stops_neither_doors_nor_sweeps(
     all_workers: list[Worker],
     sandbox: Sandbox,
     tea_box: PaymentPage,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """200 other payments meanwhile; and once its process is dead, it is delivered once."""
     before = sessions()
@@ -114,7 +125,11 @@ def test_a_handler_that_never_returns_stops_neither_doors_nor_sweeps(
         sweeper.begin({"way": "sweep"})
     counts = [sweeper.finish()["rows"][0]["outcome"] for sweeper in sweepers]
     time.sleep(3)  # what came due while the sweeps ran
-    counts.append(sweep_due().outcomes)
+    report = sweep_due()
+    counts.append(report.outcomes)
+    assert report.overrun == 1
+    assert [one.count for one in caplog.records if one.message.startswith("sweep.overrun")] == [1]
+    assert look().overrun == 1
     assert min(count[Outcome.DELIVERING] for count in counts) == 1, "each has met it, once"
     assert Good.objects.filter(reference__in=others).count() == 200
     assert not Good.objects.filter(reference=STUCK).exists()
@@ -125,6 +140,7 @@ def test_a_handler_that_never_returns_stops_neither_doors_nor_sweeps(
     assert wait_until(lambda: sweep_due().outcomes[Outcome.DELIVERED] == 1, seconds=10)
     assert Good.objects.filter(reference=STUCK).count() == 1
     assert (the_stuck().state, the_stuck().attempts) == (FulfilmentState.DELIVERED, 2)
+    assert sweep_due().overrun == look().overrun == 0
 
 
 def test_reloads_of_a_payment_whose_handler_hangs_leave_the_other_requests_alone(
@@ -162,6 +178,7 @@ def test_who_comes_for_it_is_told_at_once_that_it_is_being_delivered(
 ) -> None:
     """By the database, or after another look at the service; also when it was reversed meanwhile."""
     for status in ("success", "reversed"):
+        time.sleep(2.1)  # nobody asks more often
         sandbox.set_transaction(STUCK, status=status)
         began = time.monotonic()
         found = confirm_payment(
@@ -169,7 +186,21 @@ def test_who_comes_for_it_is_told_at_once_that_it_is_being_delivered(
         )
         assert found.outcome is Outcome.DELIVERING
         assert time.monotonic() - began < QUICK
+    assert sandbox.verify_calls(STUCK) == (3 if door == Door.ADMIN else 1)
+
+
+def test_nor_does_who_asks_the_service_again_while_the_handler_holds_the_payment_itself(
+    worker: Worker, sandbox: Sandbox, tea_box: PaymentPage, configure: Any
+) -> None:
+    """As each does on MariaDB that writes a row which refers to the payment."""
+    configure(HANDLER="tests.races.handlers.hang_on_one_and_hold_its_payment")
+    with hanging(worker, sandbox, tea_box):
         time.sleep(2.1)  # nobody asks more often
+        began = time.monotonic()
+        found = confirm_payment(STUCK, door=Door.ADMIN, vouched=True, refresh=True)
+        assert sandbox.verify_calls(STUCK) == 2
+        assert found.outcome is Outcome.UNAVAILABLE
+        assert time.monotonic() - began < 2 * QUICK
 
 
 @pytest.mark.usefixtures("stuck")
