@@ -5,6 +5,7 @@ own code or an expected payment named them, or the service knew them before. So 
 without an address, which are the merchant's own code. For all others there are budgets.
 """
 
+import random
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -13,12 +14,14 @@ from payments_pages import budgets, inbox
 from payments_pages.choices import Door
 from payments_pages.exceptions import NotAsked, ServiceError
 from payments_pages.models import ExpectedPayment
-from payments_pages.waiting import strangers
+from payments_pages.waiting import make_room
 
 __all__ = ["MAX_WAITING", "RETRY_AFTER", "Admission", "admit", "admit_swept", "put_off"]
 
 MAX_WAITING: Final = 10_000
-"""References nobody vouched for that may wait for the sweep; more are not even noted."""
+"""References nobody vouched for or asked about that wait for the sweep; then one makes room."""
+TRIMMED_EVERY: Final = 100
+"""So many references, on average, are noted before it is looked how many wait."""
 RETRY_AFTER: Final = 60
 """Seconds after which one who was put off may ask again: budgets are given by the minute."""
 
@@ -61,12 +64,18 @@ def admit_swept() -> Admission | None:
     return None if counters is None else Admission(counters)
 
 
-def put_off(reference: str, key: str, *, door: Door, page_claim: UUID | None) -> bool:
-    """Note a reference for the sweep without asking; False when too many wait already.
+def put_off(reference: str, key: str, door: Door, page_claim: UUID | None, address: str) -> bool:
+    """Note a reference for the sweep without asking; False when its network had too many noted.
 
-    Nothing is lost by that: who was put off may come again.
+    Nothing is lost by that: who was put off may come again. When too many wait, the least likely
+    payer's reference is forgotten for this one.
     """
-    if strangers()[:MAX_WAITING].count() >= MAX_WAITING:
+    counters = budgets.room_to_wait(address)
+    if counters is None:
         return False
     inbox.note(reference, key, door=door, page_claim=page_claim, vouched=False)
+    budgets.charge(counters)
+    # To count them each time would cost more than the row itself.
+    if random.random() * MAX_WAITING < TRIMMED_EVERY:  # noqa: S311 - spreads load, guards nothing
+        make_room(MAX_WAITING)
     return True

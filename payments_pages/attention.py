@@ -19,7 +19,7 @@ from payments_pages.exceptions import AuthenticationFailed, ConfigurationError, 
 from payments_pages.models import Fulfilment, Verification, primary_alias
 from payments_pages.policy import POLICY_REASONS, QUIET_REASONS
 from payments_pages.sweeping import oldest_due
-from payments_pages.waiting import other_asks, other_deliveries
+from payments_pages.waiting import deliveries, other_asks, other_deliveries
 
 __all__ = ["CAP", "Attention", "look"]
 
@@ -36,7 +36,8 @@ class Attention:
     """Give the counts, each `CAP + 1` when there are more, and what else is wrong.
 
     `held` waits for a decision; `spent` are deliveries that failed too often or for good;
-    `failing` will be tried again by themselves; `unknown` are references that somebody vouched
+    `failing` will be tried again by themselves; `overrun` are being delivered for longer than
+    their lease: a process has died, or a handler hangs; `unknown` are references that somebody vouched
     for and the service does not know. `other_asks` and `other_deliveries` were left behind when
     `MODE` was changed: no sweep takes them while it is not that again. `overdue` is the age of the oldest due row, if it is older
     than `OVERDUE`. `key_refused_at` is when our key last failed; `pause` the seconds for which
@@ -47,6 +48,7 @@ class Attention:
     held: int = 0
     spent: int = 0
     failing: int = 0
+    overrun: int = 0
     unknown: int = 0
     other_asks: int = 0
     other_deliveries: int = 0
@@ -63,7 +65,7 @@ class Attention:
 
 
 def look() -> Attention:
-    """Read what needs attention, in nine queries; never raise for what is read here.
+    """Read what needs attention, in ten queries; never raise for what is read here.
 
     A busy or broken database, or a missing setting, is itself something to see to.
     """
@@ -89,6 +91,7 @@ def look() -> Attention:
         held=held.total() - spent,
         spent=spent,
         failing=read(_failing, 0),
+        overrun=read(_overrun, 0),
         unknown=read(_unknown, 0),
         other_asks=read(_other_asks, 0),
         other_deliveries=read(_other_deliveries, 0),
@@ -137,6 +140,10 @@ def _failing() -> int:
 
 def _in_state(state: FulfilmentState) -> "QuerySet[Fulfilment]":
     return Fulfilment.objects.primary().filter(state=state).order_by()
+
+
+def _overrun() -> int:
+    return _count(deliveries().overrun().order_by())
 
 
 def _unknown() -> int:

@@ -6,6 +6,9 @@ turned out: payers who share an address with many others, or with a guesser, are
 cost the cache one read. Asks that are under way at the same moment do not see each other's
 charge: a rush overdraws a budget by as many calls as may wait on the service at once.
 
+Who is over a budget is noted for the sweep. How many may be is bounded for each address alone,
+so that one address cannot push the payers out who wait there, too.
+
 The counters live in a Django cache. A cache that is down stops nobody: the budget is then not
 kept, and the log says so.
 """
@@ -22,10 +25,12 @@ from django.utils.crypto import salted_hmac
 
 from payments_pages.conf import conf
 
-__all__ = ["WINDOW", "charge", "room_for", "room_in_sweep"]
+__all__ = ["WINDOW", "charge", "room_for", "room_in_sweep", "room_to_wait"]
 
 WINDOW: Final = 60
 """Seconds for which a budget is given."""
+NOTED_PER_ASK: Final = 5
+"""So many times what it may ask about may a network have noted for the sweep."""
 PREFIX: Final = "payments_pages.unknown"
 
 logger = logging.getLogger("payments_pages.budgets")
@@ -39,8 +44,12 @@ def room_for(address: str) -> tuple[str, ...] | None:
     The counters' names hold the address only as a keyed hash; of an IPv6 address its first 64
     bits count, for those are what one subscriber has.
     """
-    network = salted_hmac(PREFIX, _network(address), algorithm="sha256").hexdigest()
-    return _room((network, conf.unknown_per_address), ("all", conf.unknown_in_all))
+    return _room((_name(address), conf.unknown_per_address), ("all", conf.unknown_in_all))
+
+
+def room_to_wait(address: str) -> tuple[str, ...] | None:
+    """Return the counter of what an address has noted for the sweep, by the same names."""
+    return _room((f"noted.{_name(address)}", NOTED_PER_ASK * conf.unknown_per_address))
 
 
 def room_in_sweep() -> tuple[str, ...] | None:
@@ -77,6 +86,10 @@ def _guarded(use: Callable[[], T], otherwise: T) -> T:
         kind = type(error).__name__
         logger.warning("budgets.cache_failed: %s", kind, extra={"error": kind})
         return otherwise
+
+
+def _name(address: str) -> str:
+    return salted_hmac(PREFIX, _network(address), algorithm="sha256").hexdigest()
 
 
 def _network(address: str) -> str:

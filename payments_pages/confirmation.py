@@ -196,7 +196,7 @@ def _receive(run: _Run) -> tuple[Confirmation | None, Verification | None]:
 
 
 def _put_off(run: _Run) -> Confirmation:
-    noted = put_off(run.reference, run.key, door=run.door, page_claim=run.page_token)
+    noted = put_off(run.reference, run.key, run.door, run.page_token, run.address)
     logger.warning(
         "confirmation.put_off: %s",
         run.reference,

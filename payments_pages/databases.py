@@ -25,9 +25,11 @@ from django.db.transaction import non_atomic_requests
 from payments_pages.exceptions import DeliveryError, OpenTransactionError
 
 __all__ = [
+    "HeldRowError",
     "Unindexed",
     "UtcNow",
     "from_now",
+    "is_lock_refused",
     "is_transient",
     "outside_transactions",
     "refuse_ended_transaction",
@@ -70,6 +72,10 @@ _LONG_SQLSTATES = frozenset({"25006", "25P03", "25P04", "53100", "53200"})
 _LONG_SQLITE = frozenset(
     {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 )
+
+
+class HeldRowError(OperationalError):
+    """A row that somebody else holds, for which nobody waits: look again later."""
 
 
 class UtcNow(Now):
@@ -125,8 +131,15 @@ def is_transient(error: BaseException) -> bool:
     return _is_brief(error) or _is_long(error)
 
 
+def is_lock_refused(error: BaseException) -> bool:
+    """Tell whether NOWAIT found a lock: MariaDB's number, MySQL's, PostgreSQL's state."""
+    return _code_of(error) in {1205, 3572, "55P03"}
+
+
 def _is_brief(error: BaseException) -> bool:
     """Tell whether it is worth another try at once."""
+    if isinstance(error, HeldRowError):
+        return True
     code = _code_of(error)
     if isinstance(code, str):
         return code in _BRIEF_SQLSTATES or code.startswith("08")

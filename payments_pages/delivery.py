@@ -36,6 +36,7 @@ from payments_pages.handlers import Handler, load_handler
 from payments_pages.keys import read_key_or_blank
 from payments_pages.models import Fulfilment, primary_alias
 from payments_pages.redaction import redact
+from payments_pages.rivals import change_unless_held
 from payments_pages.signals import fulfilment_delivered, fulfilment_failed, fulfilment_held
 
 __all__ = ["deliver", "deliver_here"]
@@ -46,12 +47,17 @@ LONGEST_BACKOFF = 3600.0
 
 
 def deliver_here(fulfilment: Fulfilment, *, due: bool, door: Door) -> Outcome:
-    """Claim what is open and deliver it; wait briefly for whoever holds it; else say what is true.
+    """Claim what is open and deliver it; wait briefly for whoever does; else say what is true.
+
+    Nobody waits for whoever holds the row itself: that is `DELIVERING`, at once.
 
     `due` says that the row's `next_at` has come, by the database's clock.
     """
     if is_claimable(fulfilment, due=due):
-        return deliver(fulfilment, door=door) if claim(fulfilment) else await_delivery(fulfilment)
+        mine = claim(fulfilment)
+        if mine is None:
+            return Outcome.DELIVERING
+        return deliver(fulfilment, door=door) if mine else await_delivery(fulfilment)
     if fulfilment.state == FulfilmentState.DELIVERING:
         return await_delivery(fulfilment)
     return outcome_of(fulfilment)
@@ -135,7 +141,9 @@ def _record_failure(
 
     def record(number: int) -> bool:
         with db_transaction.atomic(using=primary_alias(Fulfilment)):
-            recorded = claimed(fulfilment).update(
+            recorded = change_unless_held(
+                claimed(fulfilment),
+                fulfilment.pk,
                 state=state,
                 reason=reason,
                 last_error=text,

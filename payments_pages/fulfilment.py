@@ -4,17 +4,18 @@ Every change is a compare-and-set on the attempt's number, the fence: it only ri
 """
 
 import datetime as dt
-import time
 
 from django.db.models import F, Q
+from django.db.models.lookups import Exact
 
 from payments_pages.choices import FulfilmentState, Outcome, Reason, Verdict
 from payments_pages.conf import conf
-from payments_pages.databases import UtcNow, from_now, refuse_open_transaction, tried_again
+from payments_pages.databases import Unindexed, UtcNow, from_now, refuse_open_transaction
 from payments_pages.models import Fulfilment, Transaction, primary_alias
 from payments_pages.models.fulfilments import FulfilmentQuerySet
 from payments_pages.policy import POLICY_REASONS, Decision
 from payments_pages.prepared import INSERT_ACCEPTED_FULFILMENT
+from payments_pages.rivals import change_unless_held, wait_while
 
 __all__ = [
     "UNFINISHED",
@@ -27,9 +28,11 @@ __all__ = [
     "renew_lease",
     "revise",
     "stands",
+    "unmoved",
 ]
 
 RIVAL_PATIENCE = 2.0
+"""Seconds after an attempt's beginning for which others wait for its end."""
 EARLY_ATTEMPTS = 4
 """Attempts that a door may make before the backoff allows the next one."""
 
@@ -86,7 +89,8 @@ def revise(fulfilment: Fulfilment, decision: Decision) -> bool:
 
     Never touch what is delivered, being delivered, or decided by staff; a delivery whose lease
     has ended is not being delivered (case C14: reversed before it was given). Compare-and-set on the
-    state, reason and attempt that the decision was made against; False when they have moved on.
+    state, reason and attempt that the decision was made against; False when they have moved on,
+    or somebody holds the row: a handler is at work in it, whatever its lease says.
     """
     accepted = decision.verdict is Verdict.ACCEPT
     if not _may_revise(fulfilment, decision):
@@ -96,23 +100,16 @@ def revise(fulfilment: Fulfilment, decision: Decision) -> bool:
         if accepted
         else (FulfilmentState.HELD, decision.reason)
     )
-    unmoved = Q(
-        pk=fulfilment.pk,
-        state=fulfilment.state,
-        reason=fulfilment.reason,
-        attempts=fulfilment.attempts,
-    )
+    seen = unmoved(fulfilment)
     if fulfilment.state == FulfilmentState.DELIVERING:
-        unmoved &= Q(next_at__lte=UtcNow())
-    changed = (
-        Fulfilment.objects.primary()
-        .filter(unmoved)
-        .update(
-            state=state,
-            reason=reason,
-            overpaid=decision.overpaid,
-            next_at=UtcNow() if accepted else None,
-        )
+        seen = seen.filter(next_at__lte=UtcNow())
+    changed = change_unless_held(
+        seen,
+        fulfilment.pk,
+        state=state,
+        reason=reason,
+        overpaid=decision.overpaid,
+        next_at=UtcNow() if accepted else None,
     )
     if changed:
         fulfilment.state, fulfilment.reason = state, reason
@@ -136,48 +133,54 @@ def _may_revise(fulfilment: Fulfilment, decision: Decision) -> bool:
     return fulfilment.state in UNFINISHED and decision.verdict is not Verdict.ACCEPT
 
 
-def claim(fulfilment: Fulfilment) -> bool:
+def unmoved(fulfilment: Fulfilment) -> FulfilmentQuerySet:
+    """Select the row while its state, reason and attempt are those that `fulfilment` has."""
+    return Fulfilment.objects.primary().filter(
+        _is_in(fulfilment.state), reason=fulfilment.reason, attempts=fulfilment.attempts
+    )
+
+
+def claim(fulfilment: Fulfilment) -> bool | None:
     """Take the exclusive, expiring right to run the handler; False when somebody else has it.
+
+    None, at once, when somebody holds the row itself: a handler is at work in it, whatever its
+    lease says, or another caller is about to take it.
 
     A failed delivery is tried at once when a door comes back for it (case C12), the first few
     times; after that only when it is due, so that a payer who reloads cannot spend all attempts
     in a minute. `attempts` in the condition lets one of many rivals win each round.
     """
     soon = Q(attempts__lt=EARLY_ATTEMPTS) | Q(next_at__lte=UtcNow())
-    free = (
-        Fulfilment.objects.primary()
-        .filter(pk=fulfilment.pk, attempts=fulfilment.attempts)
-        .filter(
-            Q(state=FulfilmentState.PENDING)
-            | Q(soon, state=FulfilmentState.FAILED)
-            | Q(state=FulfilmentState.DELIVERING, next_at__lte=UtcNow())
-        )
+    free = Fulfilment.objects.primary().filter(
+        _is_in(FulfilmentState.PENDING)
+        | (soon & _is_in(FulfilmentState.FAILED))
+        | Q(_is_in(FulfilmentState.DELIVERING), next_at__lte=UtcNow()),
+        attempts=fulfilment.attempts,
     )
-    won = tried_again(
-        lambda _number: free.update(
-            state=FulfilmentState.DELIVERING,
-            attempts=F("attempts") + 1,
-            next_at=from_now(conf.lease),
-        ),
-        using=primary_alias(Fulfilment),
+    won = change_unless_held(
+        free,
+        fulfilment.pk,
+        state=FulfilmentState.DELIVERING,
+        attempts=F("attempts") + 1,
+        next_at=from_now(conf.lease),
     )
     if won:
         fulfilment.attempts += 1
         fulfilment.state = FulfilmentState.DELIVERING
-    return bool(won)
+    return None if won is None else bool(won)
 
 
 def await_delivery(fulfilment: Fulfilment) -> Outcome:
-    """Wait briefly for the caller that holds the claim; name what is true then."""
-    give_up = time.monotonic() + RIVAL_PATIENCE
-    pause = 0.02
-    while time.monotonic() < give_up:
-        current = Fulfilment.objects.primary().get(pk=fulfilment.pk)
-        if current.state != FulfilmentState.DELIVERING:
-            return outcome_of(current)
-        time.sleep(pause)
-        pause = min(pause * 1.5, 0.25)
-    return Outcome.DELIVERING
+    """Wait briefly for the caller that holds the claim; name what is true then.
+
+    Only while the attempt is young: one that has run for longer may do so for ever, and each
+    who waited for it would hold a thread.
+    """
+    rows = Fulfilment.objects.primary().filter(pk=fulfilment.pk)
+    began_just_now = Q(next_at__gt=from_now(conf.lease - RIVAL_PATIENCE))
+    busy = rows.filter(began_just_now, state=FulfilmentState.DELIVERING)
+    wait_while(busy.exists, patience=RIVAL_PATIENCE)
+    return outcome_of(rows.get())
 
 
 def is_claimable(fulfilment: Fulfilment, *, due: bool) -> bool:
@@ -194,8 +197,13 @@ def claimed(fulfilment: Fulfilment) -> FulfilmentQuerySet:
     delivery leaves it empty. That is the fence.
     """
     return Fulfilment.objects.primary().filter(
-        pk=fulfilment.pk, attempts=fulfilment.attempts, state=FulfilmentState.DELIVERING
+        _is_in(FulfilmentState.DELIVERING), pk=fulfilment.pk, attempts=fulfilment.attempts
     )
+
+
+def _is_in(state: str) -> Q:
+    """Say so without an index on the state, where the lock of another row might be met."""
+    return Q(Exact(Unindexed("state"), state))
 
 
 def renew_lease(fulfilment: Fulfilment) -> bool:
@@ -213,8 +221,4 @@ def renew_lease(fulfilment: Fulfilment) -> bool:
         return True
     refuse_open_transaction("renew_lease() was called")
     unexpired = claimed(fulfilment).filter(next_at__gt=UtcNow())
-    renewed = tried_again(
-        lambda _number: unexpired.update(next_at=from_now(conf.lease)),
-        using=primary_alias(Fulfilment),
-    )
-    return bool(renewed)
+    return bool(change_unless_held(unexpired, fulfilment.pk, next_at=from_now(conf.lease)))

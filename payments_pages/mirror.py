@@ -13,6 +13,7 @@ from payments_pages.prepared import (
     TRANSACTION_BY_TOKEN,
 )
 from payments_pages.resources import TransactionResource
+from payments_pages.rivals import refuse_held_row
 
 __all__ = [
     "attach",
@@ -93,6 +94,8 @@ def write(transaction: Transaction) -> None:
     if transaction._state.adding:  # noqa: SLF001 - Django documents it
         INSERT_TRANSACTION.run(primary_alias(Transaction), transaction)
     else:
+        # A handler that is at work in it may hold this row, too: by a foreign key on MariaDB.
+        refuse_held_row(Transaction.objects.primary(), transaction.pk)
         transaction.save()
 
 

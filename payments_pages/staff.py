@@ -21,6 +21,7 @@ from payments_pages.conf import conf
 from payments_pages.confirmation import confirm_payment
 from payments_pages.databases import UtcNow, text_key, tried_again
 from payments_pages.exceptions import DecisionError
+from payments_pages.fulfilment import unmoved
 from payments_pages.models import (
     Event,
     Fulfilment,
@@ -29,9 +30,9 @@ from payments_pages.models import (
     Verification,
     primary_alias,
 )
-from payments_pages.models.fulfilments import FulfilmentQuerySet
 from payments_pages.policy import POLICY_REASONS
 from payments_pages.reconsidering import assign
+from payments_pages.rivals import change_unless_held
 
 __all__ = [
     "ATTRIBUTABLE",
@@ -254,22 +255,13 @@ def _deliver(
     return _confirm(fulfilment, actor) if moved else None
 
 
-def _as_seen(fulfilment: Fulfilment) -> FulfilmentQuerySet:
-    return Fulfilment.objects.primary().filter(
-        pk=fulfilment.pk,
-        state=fulfilment.state,
-        reason=fulfilment.reason,
-        attempts=fulfilment.attempts,
-    )
-
-
 def _ask_first(fulfilment: Fulfilment, actor: str, door: Door = Door.ADMIN) -> Outcome | None:
     """Ask the service whether it is still paid; what the answer changes is recorded as always.
 
     The money may have gone back hours ago, and nobody told us. Return what came of asking; None,
     and ask nothing, when it is not as it was seen.
     """
-    if not _as_seen(fulfilment).exists():
+    if not unmoved(fulfilment).filter(pk=fulfilment.pk).exists():
         return None
     found = confirm_payment(
         fulfilment.transaction.reference,
@@ -309,14 +301,16 @@ def _confirm(fulfilment: Fulfilment, actor: str, door: Door = Door.ADMIN) -> Out
 def _move(
     fulfilment: Fulfilment, kind: EventKind, *, actor: str, note: str, **changes: object
 ) -> bool:
-    """Move it on from where it was seen. A commit whose answer is lost looks as if it had moved."""
+    """Move it on from where it was seen; False at once when somebody is delivering it.
+
+    A commit whose answer is lost looks as if it had moved.
+    """
     if note:
         changes["note"] = note
-    seen = _as_seen(fulfilment)
 
     @db_transaction.atomic(using=primary_alias(Fulfilment), durable=True)
     def once(_number: int) -> bool:
-        moved = bool(seen.update(**changes))
+        moved = bool(change_unless_held(unmoved(fulfilment), fulfilment.pk, **changes))
         if moved:
             Event.objects.using(primary_alias(Event)).create(
                 reference_key=fulfilment.reference_key,

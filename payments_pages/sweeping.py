@@ -23,10 +23,10 @@ from payments_pages.waiting import (
     acquaintances,
     asks,
     deliveries,
+    due_strangers,
     other_asks,
     other_deliveries,
     purge_unknown,
-    strangers,
 )
 
 __all__ = ["OTHERS_COUNTED", "SweepReport", "oldest_due", "sweep_due"]
@@ -41,13 +41,16 @@ OTHERS_COUNTED = 1000
 class SweepReport:
     """Count what a sweep did: references by outcome, errors, purged unknown references.
 
-    `other_mode` is what it left alone, references and deliveries: it belongs to the mode that
-    this site is not in. `OTHERS_COUNTED` of each kind at most.
+    `overrun` are deliveries that it could not take although their lease has ended: a handler is
+    at work in them still, or hangs. `other_mode` is what it left alone, references and
+    deliveries: it belongs to the mode that this site is not in. `OTHERS_COUNTED` of each kind at
+    most.
     """
 
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     errors: int = 0
     purged: int = 0
+    overrun: int = 0
     other_mode: int = 0
 
     @property
@@ -64,12 +67,17 @@ def sweep_due(
 ) -> SweepReport:
     """Take every due reference through the path once, the oldest first; return the counts.
 
+    Nobody waits here for a delivery that is under way: whatever its lease says, the next row is
+    taken, and that one comes again with the next sweep.
+
     Only rows of this site's mode: what was left by the other one waits until `MODE` is that again.
-    References nobody vouched for come last, and only so many a minute that turn out unknown.
+    References nobody vouched for come last, the likeliest payers first, and only so many a minute
+    that turn out unknown.
     Rows that come due meanwhile are taken too. One row's error is logged and counted and stops
     nothing; it comes again by its own schedule. `stop` is asked before each row.
     """
     report = SweepReport()
+    underway: list[int] = []
     for reference, asking, admission in _admitted(batch):
         if stop():
             break
@@ -88,14 +96,31 @@ def sweep_due(
             )
         else:
             report.outcomes[found.outcome] += 1
+            if found.outcome is Outcome.DELIVERING and found.fulfilment is not None:
+                underway.append(found.fulfilment.pk)
             if found.outcome is Outcome.UNKNOWN:
                 admission.charge()
         progress(report)
+    report.overrun = _count_overrun(underway)
     report.purged = purge_unknown()
     report.other_mode = sum(
         rows[:OTHERS_COUNTED].count() for rows in (other_asks(), other_deliveries())
     )
     return report
+
+
+def _count_overrun(underway: list[int]) -> int:
+    """Count, and log in one record, what is under way although its lease has ended."""
+    late = Fulfilment.objects.primary().overrun().filter(pk__in=underway[:OTHERS_COUNTED])
+    found = list(late.values_list("transaction__reference", flat=True)) if underway else []
+    if found:
+        logger.error(
+            "sweep.overrun: %s deliveries have run for longer than their lease, such as %s",
+            len(found),
+            found[0],
+            extra={"count": len(found), "reference": found[0]},
+        )
+    return len(found)
 
 
 def oldest_due() -> dt.timedelta | None:
@@ -187,4 +212,4 @@ def _lifted() -> FulfilmentQuerySet:
 
 
 def _next_stranger(limit: int) -> list[tuple[str, bool]]:
-    return [(text, True) for text in strangers().due().values_list("reference", flat=True)[:limit]]
+    return [(text, True) for text in due_strangers().values_list("reference", flat=True)[:limit]]

@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from payments_pages.choices import VerificationState
 from payments_pages.conf import conf
 from payments_pages.databases import from_now
-from payments_pages.models import Fulfilment, Transaction, Verification
+from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.models.fulfilments import FulfilmentQuerySet
 from payments_pages.models.verifications import VerificationQuerySet
 
@@ -19,6 +19,8 @@ __all__ = [
     "acquaintances",
     "asks",
     "deliveries",
+    "due_strangers",
+    "make_room",
     "other_asks",
     "other_deliveries",
     "purge_unknown",
@@ -83,6 +85,22 @@ def strangers() -> VerificationQuerySet:
     return _unmirrored(asks())
 
 
+def due_strangers() -> VerificationQuerySet:
+    """Return those of them that are due, the likeliest payers first."""
+    return _likeliest_first(strangers().due())
+
+
+def make_room(limit: int) -> int:
+    """Forget the last of the strangers that were never asked about, so that `limit` are left.
+
+    A thousand at a time; return how many. Whoever is forgotten may come again.
+    """
+    # By compare-and-set: what somebody asks about or vouches for meanwhile is kept.
+    rows = asks().filter(state=VerificationState.DUE, vouched=False, asked_at=None)
+    last = list(_likeliest_first(rows).values_list("pk", flat=True)[limit : limit + 1000])
+    return rows.filter(pk__in=last).delete()[0] if last else 0
+
+
 def acquaintances() -> VerificationQuerySet:
     """Return all other references: somebody vouched for them, or the service knows them."""
     return asks().filter(Q(vouched=True) | Q(Exists(_mirrored())))
@@ -97,6 +115,15 @@ def purge_unknown() -> int:
     rows = _unmirrored(Verification.objects.primary())
     gone, _ = rows.filter(state=VerificationState.UNKNOWN, named_at__lt=old).delete()
     return gone
+
+
+def _likeliest_first(rows: VerificationQuerySet) -> VerificationQuerySet:
+    """Put who came by the callback of a page of ours first, then the newest.
+
+    A payer is not behind the thousands that somebody has made up before.
+    """
+    pages = PaymentPage.objects.primary().filter(token=OuterRef("page_claim"))
+    return rows.order_by(Exists(pages).desc(), "-pk")
 
 
 def _unmirrored(rows: VerificationQuerySet) -> VerificationQuerySet:

@@ -69,11 +69,15 @@ def test_random_references_cost_the_service_the_budget_and_us_bounded_rows(
     assert sandbox.verify_calls() == 5
     assert outcomes.count(Outcome.UNKNOWN) == 5
     assert outcomes.count(Outcome.UNAVAILABLE) == guesses - 5
-    assert Verification.objects.count() == 50
+    assert Verification.objects.count() == 5 + 25, "those of an address are bounded by themselves"
+    for number in range(20):
+        guess(10, f"192.0.2.{number}")
+    assert sandbox.verify_calls() == 8
+    assert Verification.objects.count() == 8 + 50
     assert not Fulfilment.objects.exists()
     let_time_pass(3600)
     report = sweep_due()
-    assert sandbox.verify_calls() == 5 + 8, "the sweep has a budget of its own"
+    assert sandbox.verify_calls() == 8 + 8, "the sweep has a budget of its own"
     assert report.outcomes == {Outcome.UNKNOWN: 8}
 
 

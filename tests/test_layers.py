@@ -23,7 +23,7 @@ LAYERS: dict[str, int] = {
     "signatures": 1, "slugs": 1, "wire": 1,
     # Edges: the network, the database.
     "answers": 2, "breaker": 2, "budgets": 2, "bulkhead": 2, "client": 2, "connection": 2,
-    "envelope": 2, "failures": 2, "gates": 2, "models": 2, "prepared": 2, "sessions": 2, "sockets": 2,
+    "envelope": 2, "failures": 2, "gates": 2, "models": 2, "prepared": 2, "rivals": 2, "sessions": 2, "sockets": 2,
     "statements": 2, "transport": 2,
     # Steps of the path.
     "admission": 3, "attribution": 3, "completion": 3, "delivery": 3, "following": 3, "fulfilment": 3, "handlers": 3, "inbox": 3, "mirror": 3, "nudging": 3,
@@ -46,7 +46,7 @@ ARROWS: frozenset[tuple[str, str]] = frozenset({
     ("resources", "wire"),
     ("client", "envelope"), ("client", "gates"), ("client", "transport"),
     ("connection", "client"), ("connection", "gates"), ("envelope", "answers"),
-    ("prepared", "models"), ("prepared", "statements"),
+    ("prepared", "models"), ("prepared", "statements"), ("rivals", "bulkhead"),
     ("gates", "breaker"), ("gates", "bulkhead"), ("sessions", "sockets"),
     ("transport", "answers"), ("transport", "breaker"), ("transport", "failures"),
     ("transport", "gates"), ("transport", "sessions"), ("transport", "sockets"),

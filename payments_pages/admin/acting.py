@@ -20,9 +20,10 @@ from payments_pages.admin.mirrors import ReadOnlyAdmin
 from payments_pages.admin.refusals import explain
 from payments_pages.admin.statuses import delivery_status, payment_status
 from payments_pages.admin.wording import paid_of
+from payments_pages.choices import FulfilmentState
 from payments_pages.databases import is_transient, outside_transactions
 from payments_pages.exceptions import PaymentsPagesError
-from payments_pages.models import Transaction
+from payments_pages.models import Fulfilment, Transaction
 
 __all__ = ["Acting", "busy", "who"]
 
@@ -80,7 +81,7 @@ class Acting(ReadOnlyAdmin):
                        messages.WARNING)  # fmt: skip
             return self._back(transaction)
         if not action.is_possible(transaction):
-            self._tell(request, transaction, str(action.impossible), messages.WARNING)
+            self._tell(request, transaction, _why_not(transaction, action), messages.WARNING)
             return self._back(transaction)
         form = action.form(
             request.POST if request.method == "POST" else None, transactions=[transaction]
@@ -101,7 +102,7 @@ class Acting(ReadOnlyAdmin):
             self._tell(request, transaction, busy(error), messages.ERROR)
         else:
             if said is None:
-                self._tell(request, transaction, str(action.impossible), messages.WARNING)
+                self._tell(request, transaction, _why_not(transaction, action), messages.WARNING)
                 return
             self._tell(request, transaction, said, messages.SUCCESS)
             self.log_change(request, transaction, f"{action.name}: {said}")
@@ -140,6 +141,14 @@ class Acting(ReadOnlyAdmin):
 
 def _as_seen(request: HttpRequest, transaction: Transaction) -> bool:
     return request.POST.get("seen") == fingerprint(transaction)
+
+
+def _why_not(transaction: Transaction, action: Action) -> str:
+    """Say why nothing was done; a delivery may have begun since the payment was read."""
+    rows = Fulfilment.objects.primary().filter(transaction=transaction)
+    if rows.filter(state=FulfilmentState.DELIVERING).exists():
+        return _("It is being delivered right now.")
+    return str(action.impossible)
 
 
 def _facts(transaction: Transaction) -> Iterable[tuple[str, object]]:

@@ -113,6 +113,15 @@ def _counted(found: Attention, *, asked: bool) -> list[Line]:
             _transactions(fulfilment__state__exact=FulfilmentState.FAILED),
         ),
         (
+            found.overrun,
+            ngettext(
+                "%(count)s delivery has run for longer than its lease: its handler may hang.",
+                "%(count)s deliveries have run for longer than their lease: their handlers may hang.",
+                found.overrun,
+            ),
+            _transactions(fulfilment__state__exact=FulfilmentState.DELIVERING),
+        ),
+        (
             found.unknown,
             ngettext(
                 "%(count)s reference that somebody vouched for is unknown to the service.",

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Self
 
 from django.db import models
 from django.db.models import ProtectedError
@@ -51,6 +51,13 @@ class FulfilmentQuerySet(DueQuerySet["Fulfilment"]):
     """Find deliveries that must be made."""
 
     open_states = (FulfilmentState.PENDING, FulfilmentState.FAILED, FulfilmentState.DELIVERING)
+
+    def overrun(self) -> Self:
+        """Return what is being delivered for longer than its lease, the oldest first.
+
+        A process has died, and the next sweep takes it; or a handler hangs.
+        """
+        return self.due().filter(state=FulfilmentState.DELIVERING)
 
     def delete(self) -> NoReturn:
         """Refuse: without its row a payment would be delivered once more."""

@@ -25,6 +25,7 @@ from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, V
 from payments_pages.totals import take_totals
 from payments_pages.waiting import (
     acquaintances,
+    make_room,
     other_asks,
     other_deliveries,
     purge_unknown,
@@ -276,6 +277,7 @@ SWEPT: dict[str, Callable[[], Any]] = {
     "totals": lambda: take_totals("test"),
     "the timeline": lambda: list(Event.objects.filter(reference_key="x").order_by("pk")[:200]),
     "strangers to forget": purge_unknown,
+    "room for strangers": lambda: make_room(10),
     "references of the other mode": lambda: list(other_asks()[:1000]),
     "deliveries of the other mode": lambda: list(other_deliveries()[:1000]),
     "the state of deliveries": lambda: list(

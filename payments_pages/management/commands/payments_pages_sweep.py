@@ -101,6 +101,8 @@ def _summary(report: SweepReport) -> str:
     if report.purged:
         parts.append(f"{report.purged} unknown forgotten")
     said = f"Swept {report.taken}" + (f": {', '.join(parts)}." if parts else ".")
+    if report.overrun:
+        said += f" {report.overrun} deliveries have run for longer than their lease."
     if report.other_mode:
         said += f" {report.other_mode} of the other mode wait until MODE is that again."
     return said

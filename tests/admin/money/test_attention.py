@@ -57,6 +57,24 @@ def test_deliveries_that_were_given_up_lead_to_them(staff: Client, spent: Transa
     assert found_by(staff, line.url) == [spent.reference]
 
 
+def test_deliveries_that_have_outrun_their_lease_lead_to_them(
+    staff: Client, tea_box: PaymentPage, sandbox: Sandbox
+) -> None:
+    """One whose lease still holds is not among them."""
+    for reference in ("IN-TIME", "HANGS"):
+        sandbox.pay("tea-box", reference=reference)
+        confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
+    begun = {"state": FulfilmentState.DELIVERING, "delivered_at": None}
+    late, soon = (timezone.now() + dt.timedelta(seconds=seconds) for seconds in (-30, 30))
+    rows = Fulfilment.objects.order_by("pk")
+    rows.filter(transaction__reference="IN-TIME").update(next_at=soon, **begun)
+    assert look() == Attention()
+    rows.filter(transaction__reference="HANGS").update(next_at=late, **begun)
+    (line,) = lines(staff)
+    assert line.text == ("1 delivery has run for longer than its lease: its handler may hang.")
+    assert "HANGS" in found_by(staff, line.url)
+
+
 def test_deliveries_that_fail_lead_to_them(
     staff: Client, tea_box: PaymentPage, sandbox: Sandbox, configure: Any
 ) -> None:
@@ -219,5 +237,5 @@ def test_only_who_may_see_payments_is_told(sign_in: SignIn, held: Transaction) -
 def test_it_costs_few_queries_however_much_there_is(
     staff: Client, held: Transaction, django_assert_max_num_queries: Any
 ) -> None:
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(10):
         look()
