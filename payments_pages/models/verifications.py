@@ -50,7 +50,9 @@ class Verification(models.Model):
         _("claimed page"),
         null=True,
         editable=False,
-        help_text=_("The token in the callback that the payer came back by; the first that fits stays."),
+        help_text=_(
+            "The token in the callback that the payer came back by; the first that fits stays."
+        ),
     )
     last_error = models.TextField(_("last error"), blank=True)
     created_at = models.DateTimeField(_("first seen"), default=timezone.now)
