@@ -19,7 +19,7 @@ from django.db.models import Q
 
 from payments_pages.conf import conf
 
-__all__ = ["ELSEWHERE", "is_sold_here", "sold_here", "this_site"]
+__all__ = ["ELSEWHERE", "is_site_known", "is_sold_here", "sold_here", "this_site"]
 
 ELSEWHERE: Final = "-"
 """What a page's `seller` holds when staff said that another site sells it."""
@@ -43,6 +43,11 @@ def this_site() -> str:
     if ":" in host:
         host = f"[{host}]"
     return host if port in _DEFAULT_PORTS or not host else f"{host}:{port}"
+
+
+def is_site_known() -> bool:
+    """Say whether anything names this site; without that a redirect address tells nothing."""
+    return bool(_ours())
 
 
 def is_sold_here(redirect_url: str, seller: str) -> bool:

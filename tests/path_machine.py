@@ -13,6 +13,7 @@ from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationS
 from payments_pages.confirmation import confirm_payment
 from payments_pages.connection import GATES
 from payments_pages.databases import tried_again
+from payments_pages.exceptions import DecisionError
 from payments_pages.models import (
     Event,
     ExpectedPayment,
@@ -280,6 +281,8 @@ class Path(RuleBasedStateMachine):
         except Crash:
             connection.close()
             return None
+        except DecisionError:
+            return None  # the service gave no answer, or takes the money back: nothing is done
 
     def _named(self, reference: str) -> str:
         return self.popup if reference == POPUP else reference

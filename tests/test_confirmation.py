@@ -193,6 +193,7 @@ def test_a_reference_of_another_mode_is_another_payment(
     sandbox.pay("tea-box", reference="PPG-1")
     assert confirm("PPG-1", tea_box).outcome is Outcome.DELIVERED
     configure(MODE="live")
+    PaymentPage.objects.update(domain="live")
     sandbox.set_transaction("PPG-1", domain="live")
     assert confirm("PPG-1", tea_box).outcome is Outcome.DELIVERED
     assert Good.objects.count() == 2

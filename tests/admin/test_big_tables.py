@@ -273,6 +273,7 @@ SWEPT: dict[str, Callable[[], Any]] = {
     "references somebody vouched for": lambda: list(acquaintances().due()[:100]),
     "strangers": lambda: list(strangers().due()[:100]),
     "holds that a claim may lift": lambda: list(sweeping._liftable()[:100]),
+    "holds that a page may lift": lambda: list(sweeping._lifted()[:100]),
     "what needs attention": attention.look,
     "totals": lambda: take_totals("test"),
     "the timeline": lambda: list(Event.objects.filter(reference_key="x").order_by("pk")[:200]),

@@ -16,7 +16,7 @@ from payments_pages.admin.cells import mode_name, moment, money
 from payments_pages.admin.pages.cells import is_of_other_mode, web_address
 from payments_pages.exceptions import PageError
 from payments_pages.models import PaymentPage
-from payments_pages.ownership import this_site
+from payments_pages.ownership import is_site_known
 from payments_pages.pages import callback_url
 
 __all__ = ["EqualPrice", "equal_prices", "page_notices"]
@@ -137,13 +137,18 @@ def _elsewhere(page: PaymentPage) -> SafeString:
     listed = _("What is paid on it is listed here, and not delivered: that site delivers it.")
     if page.seller:
         return format_html("{} {}", _("Staff said that another site sells this page."), listed)
+    if not is_site_known():
+        unknown = _(
+            "Nobody can tell whether this page is of this site: set SITE_URL. What is paid on it is "
+            "not delivered until then."
+        )
+        return format_html("{}", unknown)
     told = format_html(
         _(
-            "This page is of another site on the same account: it sends payers to {address}, and "
-            "this site is {ours}."
+            "This page is of another site on the same account: it sends payers to {address}, which "
+            "is not this site."
         ),
         address=web_address(page.redirect_url),
-        ours=format_html('<bdi dir="ltr">{}</bdi>', this_site() or "–"),
     )
     return format_html("{} {}", told, listed)
 

@@ -120,11 +120,14 @@ def test_a_page_that_there_is_not_leads_to_the_list(staff: Client, theirs: Payme
 
 
 def test_without_site_url_staff_are_told_to_set_it(
-    staff: Client, theirs: PaymentPage, configure: Any
+    staff: Client, theirs: PaymentPage, configure: Any, settings: Any
 ) -> None:
     configure(SITE_URL=None)
     answer = staff.post(seller_of(theirs), {"seller": "here"}, follow=True)
     assert "Set SITE_URL first" in messages(answer)
+    assert "another site on the same account" in answer.content.decode()
+    settings.ALLOWED_HOSTS = ["*"]
+    assert "Nobody can tell" in staff.get(form_of(theirs)).content.decode()
     assert not PaymentPage.objects.get(pk=theirs.pk).sold_here
     assert not LogEntry.objects.exists()
 
