@@ -19,7 +19,15 @@ from payments_pages.exceptions import AuthenticationFailed, ConfigurationError, 
 from payments_pages.models import Fulfilment, Verification, primary_alias
 from payments_pages.policy import POLICY_REASONS, QUIET_REASONS
 from payments_pages.sweeping import oldest_due
-from payments_pages.waiting import deliveries, other_asks, other_deliveries
+from payments_pages.waiting import (
+    contradicted,
+    deliveries,
+    lapsed,
+    open_for_long,
+    other_asks,
+    other_deliveries,
+    unrecorded,
+)
 
 __all__ = ["CAP", "Attention", "look"]
 
@@ -38,7 +46,9 @@ class Attention:
     `held` waits for a decision; `spent` are deliveries that failed too often or for good;
     `failing` will be tried again by themselves; `overrun` are being delivered for longer than
     their lease: a process has died, or a handler hangs; `unknown` are references that somebody vouched
-    for and the service does not know. `other_asks` and `other_deliveries` were left behind when
+    for and the service does not know. `contradicted` were called paid by a signed message and not
+    by the service; `unrecorded` could not be written down; `open_for_long` has the service called
+    open for weeks; `lapsed` were given up. `other_asks` and `other_deliveries` were left behind when
     `MODE` was changed: no sweep takes them while it is not that again. `overdue` is the age of the oldest due row, if it is older
     than `OVERDUE`. `key_refused_at` is when our key last failed; `pause` the seconds for which
     this process asks nothing, since the service kept failing. `unread` says that the database
@@ -50,6 +60,10 @@ class Attention:
     failing: int = 0
     overrun: int = 0
     unknown: int = 0
+    contradicted: int = 0
+    unrecorded: int = 0
+    open_for_long: int = 0
+    lapsed: int = 0
     other_asks: int = 0
     other_deliveries: int = 0
     overdue: dt.timedelta | None = None
@@ -65,7 +79,7 @@ class Attention:
 
 
 def look() -> Attention:
-    """Read what needs attention, in ten queries; never raise for what is read here.
+    """Read what needs attention, in fourteen queries; never raise for what is read here.
 
     A busy or broken database, or a missing setting, is itself something to see to.
     """
@@ -93,6 +107,10 @@ def look() -> Attention:
         failing=read(_failing, 0),
         overrun=read(_overrun, 0),
         unknown=read(_unknown, 0),
+        contradicted=read(lambda: _count(contradicted()), 0),
+        unrecorded=read(lambda: _count(unrecorded()), 0),
+        open_for_long=read(lambda: _count(open_for_long()), 0),
+        lapsed=read(lambda: _count(lapsed()), 0),
         other_asks=read(_other_asks, 0),
         other_deliveries=read(_other_deliveries, 0),
         overdue=read(_overdue, None),

@@ -35,7 +35,6 @@ from payments_pages.prepared import (
 from payments_pages.redaction import place_of
 
 __all__ = [
-    "NOT_RECORDED",
     "Claim",
     "await_rival",
     "claim",
@@ -47,8 +46,6 @@ __all__ = [
 ]
 
 ASK_AT_MOST_EVERY = 2.0
-NOT_RECORDED = "Not recorded"
-"""What `last_error` begins with when an answer came and could not be written down."""
 LEASE_MARGIN = 7.0
 """Seconds that the lease outlives the call's deadline: time to write the answer down."""
 RIVAL_PATIENCE = 2.0
@@ -186,7 +183,7 @@ def fail_to_record(claim: Claim, error: Exception) -> bool:
     Only the error's class and place are kept: its text may quote the payer.
     """
     later = schedule.again(VerificationState.DUE, later=schedule.THEN_EVERY)
-    return _conclude(claim, last_error=f"{NOT_RECORDED}: {place_of(error)}", **later)
+    return _conclude(claim, last_error=f"{Verification.NOT_RECORDED}: {place_of(error)}", **later)
 
 
 def fence_off(key: str) -> None:

@@ -8,28 +8,38 @@ import datetime as dt
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from payments_pages.choices import VerificationState
+from payments_pages.choices import Door, VerificationState
 from payments_pages.conf import conf
 from payments_pages.databases import from_now
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.models.fulfilments import FulfilmentQuerySet
 from payments_pages.models.verifications import VerificationQuerySet
+from payments_pages.policy import FINAL_FAILURES
 
 __all__ = [
     "acquaintances",
     "asks",
+    "contradicted",
     "deliveries",
     "due_strangers",
+    "lapsed",
     "make_room",
+    "open_for_long",
     "other_asks",
     "other_deliveries",
     "purge_unknown",
     "strangers",
+    "unrecorded",
     "waiting_references",
 ]
 
 UNKNOWN_KEPT_FOR = 24 * 3600
-"""Seconds."""
+"""Seconds for which a reference is kept that the service does not know and nobody vouched for."""
+CONFIRMED_WITHIN = 600
+"""Seconds after a signed success in which the service confirms it, or staff are told."""
+OPEN_FOR_LONG = 30 * 24 * 3600
+LAPSED_LATELY = 33 * 24 * 3600
+"""Seconds after it was last named for which a reference that was given up is shown to staff."""
 
 
 def asks() -> VerificationQuerySet:
@@ -78,6 +88,38 @@ def waiting_references(*, since: dt.datetime | None = None) -> list[str]:
     if since is not None:
         rows = rows.filter(created_at__gte=since)
     return list(rows.order_by("pk").values_list("reference", flat=True))
+
+
+def contradicted() -> VerificationQuerySet:
+    """Return the references that a signed message called paid, and the service does not, for long."""
+    confirmed = _mirrored().filter(status__in=("success", "reversed"))
+    return _still_asked().filter(
+        ~Exists(confirmed), signed_success_at__lte=from_now(-CONFIRMED_WITHIN)
+    )
+
+
+def open_for_long() -> VerificationQuerySet:
+    """Return the references of payments that the service has called open for thirty days."""
+    open_ones = _mirrored().exclude(status__in=("success", *FINAL_FAILURES))
+    return _still_asked().filter(Exists(open_ones), created_at__lte=from_now(-OPEN_FOR_LONG))
+
+
+def unrecorded() -> VerificationQuerySet:
+    """Return the references whose answer could not be written down."""
+    return _still_asked().filter(last_error__startswith=Verification.NOT_RECORDED)
+
+
+def lapsed() -> VerificationQuerySet:
+    """Return what was given up lately although somebody trusted named it.
+
+    Not what the merchant's own code expected and nobody paid: most orders that end are such.
+    """
+    rows = asks().filter(state=VerificationState.LAPSED, vouched=True)
+    return rows.exclude(first_door=Door.EXPECTED).filter(named_at__gt=from_now(-LAPSED_LATELY))
+
+
+def _still_asked() -> VerificationQuerySet:
+    return asks().filter(state__in=[VerificationState.DUE, VerificationState.VERIFYING])
 
 
 def strangers() -> VerificationQuerySet:

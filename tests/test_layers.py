@@ -56,7 +56,7 @@ ARROWS: frozenset[tuple[str, str]] = frozenset({
     ("recording", "attribution"), ("recording", "fulfilment"), ("recording", "mirror"),
     ("recording", "policy"), ("recording", "verification"), ("reconsidering", "attribution"),
     ("reconsidering", "fulfilment"), ("reconsidering", "mirror"), ("reconsidering", "recording"), ("reconsidering", "verification"),
-    ("inbox", "attribution"), ("inbox", "schedule"), ("recording", "inbox"), ("verification", "inbox"), ("verification", "policy"), ("verification", "schedule"),
+    ("inbox", "attribution"), ("waiting", "policy"), ("inbox", "schedule"), ("recording", "inbox"), ("verification", "inbox"), ("verification", "policy"), ("verification", "schedule"),
     ("attention", "sweeping"), ("confirmation", "outcomes"), ("staff", "confirmation"), ("sweeping", "confirmation"),
     ("templatetags", "admin"), ("webhooks", "confirmation"), ("worker", "confirmation"),
 })  # fmt: skip

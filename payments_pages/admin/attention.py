@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 
 from payments_pages.admin.cells import moment
 from payments_pages.admin.deliveries import HoldFilter
+from payments_pages.admin.filters import TroubleFilter
 from payments_pages.admin.wording import own_words
 from payments_pages.attention import CAP, Attention, look
 from payments_pages.choices import FulfilmentState, Mode, VerificationState
@@ -130,6 +131,7 @@ def _counted(found: Attention, *, asked: bool) -> list[Line]:
             ),
             _verifications(state=VerificationState.UNKNOWN, vouched=True) if asked else "",
         ),
+        *_about_asking(found, asked=asked),
         *_left_by_other_mode(found, asked=asked),
     ]
     return [
@@ -137,6 +139,51 @@ def _counted(found: Attention, *, asked: bool) -> list[Line]:
         for count, text, url in lines
         if count
     ]
+
+
+def _about_asking(found: Attention, *, asked: bool) -> Iterator[tuple[int, str, str]]:
+    """Give what the asking itself cannot end."""
+    yield (
+        found.contradicted,
+        ngettext(
+            "%(count)s payment is called paid by a signed message, and the service does not confirm it.",
+            "%(count)s payments are called paid by signed messages, and the service does not confirm them.",
+            found.contradicted,
+        ),
+        _trouble(TroubleFilter.contradicted) if asked else "",
+    )
+    yield (
+        found.unrecorded,
+        ngettext(
+            "The answer about %(count)s reference could not be saved: tell whoever runs the site.",
+            "The answers about %(count)s references could not be saved: tell whoever runs the site.",
+            found.unrecorded,
+        ),
+        _trouble(TroubleFilter.unrecorded) if asked else "",
+    )
+    yield (
+        found.open_for_long,
+        ngettext(
+            "The service has called %(count)s payment open for more than 30 days.",
+            "The service has called %(count)s payments open for more than 30 days.",
+            found.open_for_long,
+        ),
+        _trouble(TroubleFilter.open_for_long) if asked else "",
+    )
+    yield (
+        found.lapsed,
+        ngettext(
+            "%(count)s reference that somebody vouched for is no longer asked about.",
+            "%(count)s references that somebody vouched for are no longer asked about.",
+            found.lapsed,
+        ),
+        _trouble(TroubleFilter.lapsed) if asked else "",
+    )
+
+
+def _trouble(kind: str) -> str:
+    chosen = urlencode({TroubleFilter.parameter_name: kind})
+    return f"{reverse('admin:payments_pages_verification_changelist')}?{chosen}"
 
 
 def _left_by_other_mode(found: Attention, *, asked: bool) -> Iterator[tuple[int, str, str]]:

@@ -14,6 +14,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from payments_pages import waiting
 from payments_pages.admin.statuses import payment_word
 from payments_pages.choices import Mode
 from payments_pages.conf import conf
@@ -26,6 +27,7 @@ __all__ = [
     "ModeFilter",
     "PageFilter",
     "StatusFilter",
+    "TroubleFilter",
     "VouchedFilter",
     "WordFilter",
 ]
@@ -163,6 +165,38 @@ class VouchedFilter(admin.SimpleListFilter):
         found = rows.filter(state__in=rows.open_states, vouched=chosen == "1")
         # Found first, by themselves: else SQLite reads the table in the list's order for them.
         return queryset.filter(pk__in=found.values("pk"))
+
+
+class TroubleFilter(admin.SimpleListFilter):
+    """Filter by what the asking itself cannot end: each is a line of "Needs attention"."""
+
+    title = gettext_lazy("trouble")
+    parameter_name = "trouble"
+    contradicted, unrecorded = "contradicted", "unrecorded"
+    open_for_long, lapsed = "open", "lapsed"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 - Django's signature
+        """Return the kinds."""
+        return [
+            (self.contradicted, _("Called paid, not confirmed")),
+            (self.unrecorded, _("Answer could not be saved")),
+            (self.open_for_long, _("Open for more than 30 days")),
+            (self.lapsed, _("Given up lately")),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:  # noqa: ARG002 - Django's signature
+        """Narrow the list to one kind."""
+        kinds = {
+            self.contradicted: waiting.contradicted,
+            self.unrecorded: waiting.unrecorded,
+            self.open_for_long: waiting.open_for_long,
+            self.lapsed: waiting.lapsed,
+        }
+        chosen = kinds.get(self.value() or "")
+        if chosen is None:
+            return None
+        # Found first, by themselves: else SQLite reads the table in the list's order for them.
+        return queryset.filter(pk__in=chosen().using(queryset.db).values("pk"))
 
 
 class PageFilter(admin.SimpleListFilter):

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from payments_pages.admin.cells import ltr, mode_name, moment
-from payments_pages.admin.filters import VouchedFilter
+from payments_pages.admin.filters import TroubleFilter, VouchedFilter
 from payments_pages.admin.mirrors import ReadOnlyAdmin
 from payments_pages.admin.searching import CUSTOMERS, keys_of
 from payments_pages.admin.selected import stop_asking, verify_again
@@ -28,7 +28,7 @@ class VerificationAdmin(ReadOnlyAdmin):
     """List references with how asking went; what is paid is among the transactions."""
 
     list_display = ("code", "state", "attempts", "next", "error", "seen")
-    list_filter = ("state", VouchedFilter)  # what has an index
+    list_filter = ("state", VouchedFilter, TroubleFilter)  # what has an index
     search_fields = ("reference__exact",)
     sortable_by = ("code", "seen")  # what has an index
     ordering = ("-pk",)

@@ -29,6 +29,9 @@ class Verification(models.Model):
     tell which asks are older than their words.
     """
 
+    NOT_RECORDED = "Not recorded"
+    """What `last_error` begins with when an answer came and could not be written down."""
+
     reference = models.CharField(_("reference"), max_length=128)
     reference_key = models.CharField(max_length=64, editable=False)
     mode = models.CharField(_("mode"), max_length=8)

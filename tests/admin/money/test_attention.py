@@ -14,7 +14,13 @@ from payments_pages.admin.attention import Line, said_age
 from payments_pages.attention import Attention, look
 from payments_pages.choices import Door, FulfilmentState, Reason
 from payments_pages.confirmation import confirm_payment
-from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
+from payments_pages.models import (
+    ExpectedPayment,
+    Fulfilment,
+    PaymentPage,
+    Transaction,
+    Verification,
+)
 from payments_pages.sandbox import Sandbox
 from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
@@ -94,6 +100,57 @@ def test_references_somebody_vouched_for_that_are_unknown_lead_to_them(
     (line,) = lines(staff)
     assert line.text.startswith("1 reference that somebody vouched for is unknown")
     assert found_by(staff, line.url) == ["PPG-404"]
+
+
+@pytest.fixture
+def troubled(tea_box: PaymentPage, sandbox: Sandbox, configure: Any) -> dict[str, str]:
+    """One reference of each kind that the asking itself cannot end, by what the line says."""
+    configure(DEADLINE=5)
+    paid = {"door": Door.WEBHOOK, "signed_success": True}
+    for reference, status in (
+        ("OPEN", "pending"),
+        ("FAILED", "failed"),
+        ("CONTRADICTED", "failed"),
+    ):
+        sandbox.pay("tea-box", reference=reference, status=status)
+    for reference in ("OPEN", "FAILED"):
+        confirm_payment(reference, door=Door.WEBHOOK, vouched=True)
+    let_time_pass(31 * 24 * 3600)
+    for reference in ("OPEN", "FAILED"):
+        confirm_payment(reference, door=Door.SWEEP, refresh=True)
+    confirm_payment("CONTRADICTED", **paid)
+    let_time_pass(601)
+    sandbox.pay("tea-box", reference="UNRECORDED")
+    confirm_payment("UNRECORDED", door=Door.WEBHOOK, vouched=True)
+    Verification.objects.filter(reference="UNRECORDED").update(
+        state="due", last_error=f"{Verification.NOT_RECORDED}: RuntimeError at audit.py:1 in f"
+    )
+    return {
+        "1 payment is called paid by a signed message": "CONTRADICTED",
+        "The answer about 1 reference could not be saved": "UNRECORDED",
+        "The service has called 1 payment open for more than 30 days": "OPEN",
+        "1 reference that somebody vouched for is no longer asked about": "FAILED",
+    }
+
+
+def test_what_the_asking_itself_cannot_end_leads_to_it(
+    staff: Client, troubled: dict[str, str]
+) -> None:
+    told = {line.text: line.url for line in lines(staff)}
+    for beginning, reference in troubled.items():
+        (url,) = (url for text, url in told.items() if text.startswith(beginning))
+        assert found_by(staff, url) == [reference]
+
+
+def test_an_order_that_nobody_paid_is_no_trouble(
+    staff: Client, tea_box: PaymentPage, sandbox: Sandbox
+) -> None:
+    ExpectedPayment.objects.expect(amount=100, currency="ILS")
+    for _sweep in range(12):
+        let_time_pass(9 * 3600)
+        sweep_due()
+    assert Verification.objects.get().state == "lapsed"
+    assert lines(staff) == []
 
 
 def test_a_refused_key_is_news_for_an_hour_and_none_once_it_works(
