@@ -79,7 +79,7 @@ class Attention:
 
 
 def look() -> Attention:
-    """Read what needs attention, in fourteen queries; never raise for what is read here.
+    """Read what needs attention, in fifteen queries; never raise for what is read here.
 
     A busy or broken database, or a missing setting, is itself something to see to.
     """

@@ -294,5 +294,5 @@ def test_only_who_may_see_payments_is_told(sign_in: SignIn, held: Transaction) -
 def test_it_costs_few_queries_however_much_there_is(
     staff: Client, held: Transaction, django_assert_max_num_queries: Any
 ) -> None:
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(15):
         look()
