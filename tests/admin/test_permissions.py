@@ -192,6 +192,9 @@ URLS: dict[str, list[Entry]] = {
     f"{PAGE}_drift": [
         Entry(DECIDE, post(f"{PAGE}/{PAGE_PK}/drift/", keep="1"), before=drift),
     ],
+    f"{PAGE}_seller": [
+        Entry(DECIDE, post(f"{PAGE}/{PAGE_PK}/seller/", seller="elsewhere"), changes=True),
+    ],
 }  # fmt: skip
 """By the name of each address, without `payments_pages_`."""
 
@@ -220,6 +223,8 @@ LISTS: dict[tuple[str, str], Choice] = {
     (PAGE, "activate_pages"): Choice(DECIDE),
     (PAGE, "keep_drift"): Choice(DECIDE, before=drift),
     (PAGE, "send_drift_back"): Choice(DECIDE, (("confirmed", "yes"),), before=drift),
+    (PAGE, "say_sold_here"): Choice(DECIDE, (("confirmed", "yes"),)),
+    (PAGE, "say_sold_elsewhere"): Choice(DECIDE, (("confirmed", "yes"),)),
 }
 """By model and action."""
 

@@ -54,6 +54,7 @@ def play(
     pair: Callable[[str], tuple[Action, Action]],
     *,
     swapped: bool,
+    again: Callable[[str], Action] | None = None,
     **more: Any,
 ) -> int:
     """Let a pair of actions meet in all orders, and check each; how many there were."""
@@ -64,6 +65,9 @@ def play(
         return (second, first) if swapped else (first, second)
 
     for meeting in meetings(prepare, **more):
+        if again is not None and Outcome.UNAVAILABLE in meeting.results:
+            let_time_pass(60)
+            again(f"MET-{meeting.number}")()  # staff were told to try again
         check(f"MET-{meeting.number}", meeting)
         count += 1
     return count
@@ -213,7 +217,8 @@ def test_attribution_against_a_second_look(place: Place, leases: str, swapped: b
         return place.attribute(reference), place.reverify(reference)
 
     least = {"held": 140, "held, swapped": 131, "over": 146, "over, swapped": 139}
-    assert play(pair, swapped=swapped) >= floor(least, leases, swapped=swapped)
+    found = play(pair, swapped=swapped, again=place.attribute)
+    assert found >= floor(least, leases, swapped=swapped)
     pages = Transaction.objects.values_list("page", "attributed_by").distinct()
     assert list(pages) == [(place.page.pk, "staff")]
 

@@ -16,7 +16,7 @@ from payments_pages.admin.cells import mode_name, moment, money
 from payments_pages.admin.pages.cells import is_of_other_mode, web_address
 from payments_pages.exceptions import PageError
 from payments_pages.models import PaymentPage
-from payments_pages.ownership import is_site_known
+from payments_pages.ownership import ELSEWHERE, is_site_known
 from payments_pages.pages import callback_url
 
 __all__ = ["EqualPrice", "equal_prices", "page_notices"]
@@ -69,7 +69,7 @@ def _notices(page: PaymentPage, site_url: str, address: Address) -> Iterator[Saf
             time=moment(page.missing_since),
         )
         return
-    if page.sold_here and not _comes_back(page, site_url):
+    if page.seller != ELSEWHERE and not _comes_back(page, site_url):
         yield format_html(
             _(
                 "Payers do not come back to this site from this page. Their payments reach us "
