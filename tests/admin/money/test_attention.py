@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 from django.db import transaction as db_transaction
+from django.db.models.signals import post_save
 from django.test import Client
 from django.utils import timezone
 
@@ -102,6 +103,10 @@ def test_references_somebody_vouched_for_that_are_unknown_lead_to_them(
     assert found_by(staff, line.url) == ["PPG-404"]
 
 
+def refuse(**sent: Any) -> None:
+    raise RuntimeError("a receiver of the merchant's")
+
+
 @pytest.fixture
 def troubled(tea_box: PaymentPage, sandbox: Sandbox, configure: Any) -> dict[str, str]:
     """One reference of each kind that the asking itself cannot end, by what the line says."""
@@ -121,10 +126,9 @@ def troubled(tea_box: PaymentPage, sandbox: Sandbox, configure: Any) -> dict[str
     confirm_payment("CONTRADICTED", **paid)
     let_time_pass(601)
     sandbox.pay("tea-box", reference="UNRECORDED")
+    post_save.connect(refuse, sender=Transaction)
     confirm_payment("UNRECORDED", door=Door.WEBHOOK, vouched=True)
-    Verification.objects.filter(reference="UNRECORDED").update(
-        state="due", last_error=f"{Verification.NOT_RECORDED}: RuntimeError at audit.py:1 in f"
-    )
+    post_save.disconnect(refuse, sender=Transaction)
     return {
         "1 payment is called paid by a signed message": "CONTRADICTED",
         "The answer about 1 reference could not be saved": "UNRECORDED",
