@@ -90,7 +90,10 @@ def by_amount(evidence: Evidence) -> Attribution | None:
         return None
     pages = list(
         PaymentPage.objects.primary().filter(
-            active=True, amount=evidence.amount, currency=evidence.currency.upper()
+            domain=conf.mode,
+            active=True,
+            amount=evidence.amount,
+            currency=evidence.currency.upper(),
         )[:2]
     )
     return Attribution(by=Attributed.AMOUNT, page=pages[0]) if len(pages) == 1 else None
@@ -165,7 +168,7 @@ def _number(value: object) -> dict[str, object] | None:
     # The length first: Python refuses to read more than 4,300 digits, and a payer may write them.
     if not (text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS):
         return None
-    return {"remote_id": int(text)}
+    return {"domain": conf.mode, "remote_id": int(text)}
 
 
 def _slug(value: object) -> dict[str, object] | None:

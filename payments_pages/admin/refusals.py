@@ -9,6 +9,7 @@ from payments_pages.exceptions import (
     PaymentsPagesError,
     RequestRefused,
     ServiceError,
+    UnreadablePage,
     UnusableKey,
 )
 
@@ -26,6 +27,10 @@ def explain(error: PaymentsPagesError | DatabaseError) -> str:
         return gettext("The database is busy. The service may have taken the change: sync.")
     if isinstance(error, AuthenticationFailed | UnusableKey):
         return _key_trouble(error)
+    if isinstance(error, UnreadablePage):
+        return gettext("The service’s answer cannot be shown here: %(message)s") % {
+            "message": error
+        }
     if isinstance(error, RequestRefused):
         return gettext("The service refused this: %(message)s") % {"message": error}
     if not isinstance(error, ServiceError):
