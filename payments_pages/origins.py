@@ -31,7 +31,7 @@ def return_origin(requested: str = "") -> str:
     if not surely or (is_reserved(origin) and conf.mode == Mode.LIVE):
         message = _(
             "A page’s redirect address can never be changed, and it is not certain that payers "
-            "can reach %(origin)s. Set PAYMENTS_PAGES[\"SITE_URL\"] to this site’s own public "
+            'can reach %(origin)s. Set PAYMENTS_PAGES["SITE_URL"] to this site’s own public '
             "address, which begins with https:// and has no path."
         ) % {"origin": origin}
         raise PageError(message)

@@ -219,7 +219,11 @@ def _unconfirmed_rows(
     found: dict[int, PaymentPage] = {}
     for resource in resources:
         holder = holders.get(_key(resource))
-        if holder is not None and holder.remote_id is None and owners[_key(resource)] == resource.id:
+        if (
+            holder is not None
+            and holder.remote_id is None
+            and owners[_key(resource)] == resource.id
+        ):
             found[resource.id] = holder
     named = _by_token(resource for resource in resources if resource.id not in found)
     if named:

@@ -19,17 +19,17 @@ LAYERS: dict[str, int] = {
     # Words.
     "": 0, "choices": 0, "exceptions": 0, "keys": 0, "masking": 0, "money": 0, "redaction": 0, "signals": 0, "storable": 0,
     # Values.
-    "addresses": 1, "arguments": 1, "conf": 1, "databases": 1, "references": 1, "resources": 1,
+    "addresses": 1, "arguments": 1, "conf": 1, "databases": 1, "origins": 1, "references": 1, "resources": 1,
     "signatures": 1, "slugs": 1, "wire": 1,
     # Edges: the network, the database.
     "answers": 2, "breaker": 2, "budgets": 2, "bulkhead": 2, "client": 2, "connection": 2,
     "envelope": 2, "failures": 2, "gates": 2, "models": 2, "prepared": 2, "sessions": 2, "sockets": 2,
     "statements": 2, "transport": 2,
     # Steps of the path.
-    "admission": 3, "attribution": 3, "completion": 3, "delivery": 3, "following": 3, "fulfilment": 3, "handlers": 3, "mirror": 3, "nudging": 3,
-    "policy": 3, "reconsidering": 3, "recording": 3, "schedule": 3, "verification": 3, "waiting": 3,
+    "admission": 3, "attribution": 3, "completion": 3, "delivery": 3, "differences": 3, "drafts": 3, "following": 3, "fulfilment": 3, "handlers": 3, "links": 3, "mirror": 3, "nudging": 3,
+    "policy": 3, "reconsidering": 3, "recording": 3, "rows": 3, "schedule": 3, "verification": 3, "waiting": 3,
     # Use cases.
-    "attention": 4, "confirmation": 4, "export": 4, "outcomes": 4, "pages": 4, "retention": 4, "roles": 4, "staff": 4, "sweeping": 4,
+    "attention": 4, "confirmation": 4, "export": 4, "outcomes": 4, "pages": 4, "removal": 4, "retention": 4, "roles": 4, "staff": 4, "sweeping": 4,
     "sync": 4, "totals": 4, "webhooks": 4,
     "worker": 4,
     # Doors.
@@ -43,16 +43,16 @@ ARROWS: frozenset[tuple[str, str]] = frozenset({
     ("keys", "exceptions"), ("money", "exceptions"),
     ("conf", "databases"), ("references", "conf"), ("references", "databases"), ("slugs", "conf"),
     ("slugs", "databases"),
-    ("resources", "wire"),
+    ("origins", "addresses"), ("origins", "conf"), ("resources", "wire"),
     ("client", "envelope"), ("client", "gates"), ("client", "transport"),
     ("connection", "client"), ("connection", "gates"), ("envelope", "answers"),
     ("prepared", "models"), ("prepared", "statements"),
     ("gates", "breaker"), ("gates", "bulkhead"), ("sessions", "sockets"),
     ("transport", "answers"), ("transport", "breaker"), ("transport", "failures"),
     ("transport", "gates"), ("transport", "sessions"), ("transport", "sockets"),
-    ("admission", "verification"), ("admission", "waiting"), ("attribution", "policy"), ("completion", "handlers"), ("delivery", "completion"), ("delivery", "fulfilment"), ("delivery", "handlers"),
+    ("admission", "verification"), ("admission", "waiting"), ("attribution", "policy"), ("completion", "handlers"), ("delivery", "completion"), ("delivery", "fulfilment"), ("delivery", "handlers"), ("drafts", "following"), ("drafts", "links"),
     ("fulfilment", "policy"), ("nudging", "fulfilment"), ("nudging", "handlers"),
-    ("mirror", "attribution"),
+    ("mirror", "attribution"), ("rows", "following"),
     ("recording", "attribution"), ("recording", "fulfilment"), ("recording", "mirror"),
     ("recording", "policy"), ("recording", "verification"), ("reconsidering", "attribution"),
     ("reconsidering", "fulfilment"), ("reconsidering", "mirror"), ("reconsidering", "recording"), ("reconsidering", "verification"), ("verification", "schedule"),

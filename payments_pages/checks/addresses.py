@@ -9,8 +9,8 @@ from django.core.checks import CheckMessage, Tags, register
 from django.urls import NoReverseMatch, Resolver404, reverse
 from django.utils import translation
 
-from payments_pages.checks.messages import Configs, error, is_texts, warning
 from payments_pages.addresses import is_loopback
+from payments_pages.checks.messages import Configs, error, is_texts, warning
 from payments_pages.choices import Mode
 from payments_pages.conf import conf
 from payments_pages.origins import is_origin, is_reserved, is_safe
@@ -59,7 +59,9 @@ def check_own_address(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage
         message = "PAYMENTS_PAGES['SITE_URL'] has a path: ours would be put behind it."
         messages.append(error(message, hint, 4))
     if is_reserved(address):
-        message = "PAYMENTS_PAGES['SITE_URL'] is an address of documentation: payers cannot reach it."
+        message = (
+            "PAYMENTS_PAGES['SITE_URL'] is an address of documentation: payers cannot reach it."
+        )
         live = _is_live()
         messages.append(error(message, _OWN, 30) if live else warning(message, _OWN, 21))
     return messages
@@ -123,7 +125,7 @@ def check_languages(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
                 addresses.add(reverse("payments_pages:callback"))
             except NoReverseMatch:
                 return []  # E015 says so
-    if len(addresses) < 2:  # noqa: PLR2004 - one for all languages
+    if len(addresses) < 2:
         return []
     hint = 'Outside of i18n_patterns(): path("payments/", include("payments_pages.urls"))'
     message = "The address that payers come back to depends on the language."

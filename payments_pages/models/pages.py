@@ -20,9 +20,7 @@ class PaymentPageQuerySet(PrimaryQuerySet["PaymentPage"]):
 
     def gone(self) -> "PaymentPageQuerySet":
         """Return the pages that nobody can pay on: missing at the service, or never confirmed."""
-        return self.filter(
-            models.Q(remote_id__isnull=True) | models.Q(missing_since__isnull=False)
-        )
+        return self.filter(models.Q(remote_id__isnull=True) | models.Q(missing_since__isnull=False))
 
     def on_sale(self) -> "PaymentPageQuerySet":
         """Return active pages that have a price and that the service is known to have."""
@@ -57,7 +55,9 @@ class PaymentPage(models.Model):
     name = models.CharField(_("name"), max_length=255)
     description = models.TextField(_("description"), blank=True)
     slug = models.CharField(_("slug"), max_length=255, blank=True)
-    slug_key = models.CharField(max_length=64, unique=True, null=True, editable=False)
+    slug_key = models.CharField(  # noqa: DJ001 - unique, so that many may have none
+        max_length=64, unique=True, null=True, editable=False
+    )
     amount = models.BigIntegerField(
         _("amount"),
         null=True,
@@ -76,7 +76,7 @@ class PaymentPage(models.Model):
     missing_since = models.DateTimeField(_("missing since"), null=True, editable=False)
     drift = models.JSONField(_("changed at the service"), default=dict, editable=False)
 
-    # No column: what the service made of the last request, as (field, asked for, as it is).
+    # No column: what the service did otherwise than just asked, as (field, asked for, as it is).
     differences: tuple[tuple[str, Any, Any], ...] = ()
 
     objects = PaymentPageQuerySet.as_manager()

@@ -174,7 +174,11 @@ def write_token(sync: Sync, person: object) -> str:
         "nameless": sync.nameless,
         "skipped": [text[:200] for text in report.skipped_pages],
         "counts": [
-            report.added, report.changed, report.unchanged, report.drifted, report.skipped,
+            report.added,
+            report.changed,
+            report.unchanged,
+            report.drifted,
+            report.skipped,
         ],
     }
     return signing.dumps(state, salt=_SALT, compress=True)

@@ -1,0 +1,33 @@
+"""Forget pages that the service does not have and that no money hangs on."""
+
+from django.db import IntegrityError, transaction
+from django.db.models import ProtectedError
+from django.utils.translation import gettext as _
+
+from payments_pages.exceptions import PageError
+from payments_pages.models import PaymentPage, Verification
+
+__all__ = ["remove_page"]
+
+
+def remove_page(page: PaymentPage) -> None:
+    """Delete a page's row; nothing is sent to the service.
+
+    Raise `PageError`, and delete nothing, unless the page is missing there or was never
+    confirmed, and as long as anything names it: a payment, an expected payment, a reference that
+    is still asked about, or a row of the merchant's own that must not lose it.
+    """
+    rows = PaymentPage.objects.primary().filter(pk=page.pk)
+    if not rows.gone().exists():
+        raise PageError(_("The service has this page. Deactivate it instead."))
+    asked = Verification.objects.primary()
+    if asked.filter(state__in=asked.open_states, page_claim=page.token).exists():
+        raise PageError(_("A payment that may be for this page is still asked about."))
+    unpaid = rows.gone().filter(transactions__isnull=True, expected_payments__isnull=True)
+    try:
+        with transaction.atomic(using=rows.db):
+            deleted, _rows = unpaid.delete()
+    except (ProtectedError, IntegrityError) as error:
+        raise PageError(_("Something of this site still needs this page.")) from error
+    if not deleted:
+        raise PageError(_("A payment names this page: it says what was bought."))
