@@ -6,12 +6,13 @@ from typing import Any, Final
 from django.utils.translation import gettext as _
 
 from payments_pages.conf import conf
+from payments_pages.links import public_url
 from payments_pages.models import PaymentPage
 from payments_pages.money import format_amount
 from payments_pages.resources import LIMITS
 from payments_pages.storable import clean_text
 
-__all__ = ["as_mirrored", "differences_of", "note_differences"]
+__all__ = ["as_mirrored", "describe_differences", "note_differences"]
 
 _SHOWN: Final = 200
 """Characters of a text that a sentence quotes."""
@@ -31,9 +32,14 @@ def as_mirrored(name: str, value: Any) -> Any:
     return clean_text(value)[: LIMITS[name]] if isinstance(value, str) else value
 
 
-def differences_of(page: PaymentPage) -> list[str]:
-    """Return a sentence for each difference, with both values; texts are not escaped."""
-    return [
+def describe_differences(page: PaymentPage) -> str:
+    """Name both values of each difference, and the page's address; "" where there is none.
+
+    The text is not escaped.
+    """
+    if not page.differences:
+        return ""
+    sentences = [
         _("You asked for the %(field)s “%(asked)s”; the service has “%(there)s”.")
         % {
             "field": _label(name),
@@ -42,6 +48,8 @@ def differences_of(page: PaymentPage) -> list[str]:
         }
         for name, asked, there in page.differences
     ]
+    sentences.append(_("Payers find the page at %(address)s") % {"address": public_url(page)})
+    return " ".join(sentences)
 
 
 def _label(name: str) -> str:

@@ -10,7 +10,7 @@ from payments_pages.client import Client
 from payments_pages.conf import conf
 from payments_pages.connection import get_client
 from payments_pages.databases import refuse_open_transaction
-from payments_pages.differences import as_mirrored, differences_of, note_differences
+from payments_pages.differences import as_mirrored, describe_differences, note_differences
 from payments_pages.drafts import confirm_draft, find_draft, save_again, save_draft, unconfirmed
 from payments_pages.exceptions import InvalidResponse, NotFound, PageError, ServiceError
 from payments_pages.following import UPDATABLE, follow
@@ -146,9 +146,8 @@ def update_page(
     follow(page, resource, ours=given)
     note_differences(page, asked)
     if given and given.keys() <= {name for name, _asked, _there in page.differences}:
-        said = " ".join(differences_of(page))
-        message = _("The service did not take the change. %(said)s The page is at %(address)s")
-        raise PageError(message % {"said": said, "address": public_url(page)})
+        message = _("The service did not take the change. %(differences)s")
+        raise PageError(message % {"differences": describe_differences(page)})
     return page
 
 

@@ -1,7 +1,6 @@
 """Forget pages that the service does not have and that no money hangs on."""
 
 from django.db import IntegrityError, transaction
-from django.db.models import ProtectedError
 from django.utils.translation import gettext as _
 
 from payments_pages.exceptions import PageError
@@ -27,7 +26,7 @@ def remove_page(page: PaymentPage) -> None:
     try:
         with transaction.atomic(using=rows.db):
             deleted, _rows = unpaid.delete()
-    except (ProtectedError, IntegrityError) as error:
+    except IntegrityError as error:
         raise PageError(_("Something of this site still needs this page.")) from error
     if not deleted:
         raise PageError(_("A payment names this page: it says what was bought."))

@@ -50,7 +50,7 @@ ARROWS: frozenset[tuple[str, str]] = frozenset({
     ("gates", "breaker"), ("gates", "bulkhead"), ("sessions", "sockets"),
     ("transport", "answers"), ("transport", "breaker"), ("transport", "failures"),
     ("transport", "gates"), ("transport", "sessions"), ("transport", "sockets"),
-    ("admission", "verification"), ("admission", "waiting"), ("attribution", "policy"), ("completion", "handlers"), ("delivery", "completion"), ("delivery", "fulfilment"), ("delivery", "handlers"), ("drafts", "following"), ("drafts", "links"),
+    ("admission", "verification"), ("admission", "waiting"), ("attribution", "policy"), ("completion", "handlers"), ("delivery", "completion"), ("delivery", "fulfilment"), ("delivery", "handlers"), ("differences", "links"), ("drafts", "following"), ("drafts", "links"),
     ("fulfilment", "policy"), ("nudging", "fulfilment"), ("nudging", "handlers"),
     ("mirror", "attribution"), ("rows", "following"),
     ("recording", "attribution"), ("recording", "fulfilment"), ("recording", "mirror"),

@@ -9,6 +9,8 @@ from django.utils.translation import gettext_lazy
 
 from payments_pages import staff
 from payments_pages.admin.refusals import explain
+from payments_pages.choices import Mode
+from payments_pages.conf import conf
 from payments_pages.exceptions import UnusableKey
 from payments_pages.models import PaymentPage, Transaction
 from payments_pages.slugs import slug_key
@@ -73,12 +75,13 @@ class AttributeForm(ActionForm):
     def clean_page(self) -> PaymentPage:
         """Find the one page that was meant; refuse what fits none or several."""
         typed: str = self.cleaned_data["page"].strip()
-        pages = PaymentPage.objects.primary()
         slug = typed.rstrip("/").rpartition("/")[2]
         try:
-            found = pages.filter(slug_key=slug_key(slug)).first()
+            mode = self._mode()
         except UnusableKey as error:
             raise forms.ValidationError(explain(error)) from error
+        pages = PaymentPage.objects.primary().filter(domain=mode)
+        found = pages.filter(slug_key=slug_key(slug, mode)).first()
         if found is not None:
             return found
         if typed.isascii() and typed.isdigit() and len(typed) <= _ID_DIGITS:
@@ -93,11 +96,18 @@ class AttributeForm(ActionForm):
             raise forms.ValidationError(_("There is no such page here. Sync, or check the slug."))
         return named[0]
 
+    def _mode(self) -> str:
+        """Return the mode whose pages the payment can be for: its own, else this site's."""
+        paid = self.transaction
+        return paid.domain if paid is not None and paid.domain in Mode.values else conf.mode
+
     def suggestions(self) -> list[PaymentPage]:
         """Return pages that this payment would be enough for, the dearest first."""
         paid = self.transaction
         if paid is None or paid.amount is None:
             return []
         fits = Q(amount__isnull=True) | Q(amount__lte=paid.amount)
-        pages = PaymentPage.objects.primary().filter(fits, currency=paid.currency.upper())
+        pages = PaymentPage.objects.primary().filter(
+            fits, domain=paid.domain, currency=paid.currency.upper()
+        )
         return list(pages.exclude(slug="").order_by("-active", "-amount", "pk")[:SUGGESTIONS])

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import method_decorator
 from django.utils.safestring import SafeString
@@ -26,6 +26,7 @@ from payments_pages.admin.pages.slugs import SlugCheck
 from payments_pages.admin.pages.sold import PageChangeList, last_days, show_sold, sold_by_page
 from payments_pages.admin.pages.switching import BulkActions
 from payments_pages.admin.pages.syncing import SyncSteps
+from payments_pages.differences import describe_differences
 from payments_pages.models import PaymentPage
 from payments_pages.pages import public_url
 from payments_pages.resources import read_metadata
@@ -43,7 +44,9 @@ class PaymentPageAdmin(SyncSteps, BulkActions, DriftChoices, QrCodes, SlugCheck)
     list_filter = (StateFilter, ("currency", CurrencyFilter), ("domain", ModeFilter))
     search_fields = ("name", "slug")
     ordering = ("-pk",)
-    actions = ("deactivate_pages", "activate_pages", "keep_drift", "send_drift_back")
+    actions = (
+        "deactivate_pages", "activate_pages", "keep_drift", "send_drift_back", "remove_pages",
+    )  # fmt: skip
     change_list_template = "admin/payments_pages/paymentpage/change_list.html"
     change_form_template = "admin/payments_pages/paymentpage/change_form.html"
     add_form_template = "admin/payments_pages/paymentpage/change_form.html"
@@ -169,8 +172,10 @@ class PaymentPageAdmin(SyncSteps, BulkActions, DriftChoices, QrCodes, SlugCheck)
         names = [cells.field_label(name) for name in form.sent]
         return [{"changed": {"fields": names}}] if names else []
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: Any) -> None:
-        """Do nothing: the use case has saved the page already."""
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: Any) -> None:  # noqa: ARG002 - Django's signature
+        """Say what the service did otherwise; the use case has saved the page already."""
+        if text := describe_differences(obj):
+            self.message_user(request, text, messages.WARNING)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

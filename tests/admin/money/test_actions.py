@@ -317,7 +317,12 @@ def test_at_most_fifty_pages_are_suggested_all_of_which_fit(
 ) -> None:
     PaymentPage.objects.bulk_create(
         PaymentPage(
-            name=f"Page {n}", slug=f"page-{n}", slug_key=f"key-{n}", amount=n * 400, currency="ILS"
+            name=f"Page {n}",
+            slug=f"page-{n}",
+            slug_key=f"key-{n}",
+            amount=n * 400,
+            currency="ILS",
+            domain="test",
         )
         for n in range(1, 101)
     )
