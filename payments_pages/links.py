@@ -10,7 +10,7 @@ from payments_pages.conf import conf
 from payments_pages.models import PaymentPage
 from payments_pages.origins import return_origin
 
-__all__ = ["callback_url", "public_url", "slug_url"]
+__all__ = ["callback_url", "callback_urls", "public_url", "slug_url"]
 
 
 def public_url(page: PaymentPage) -> str:
@@ -30,6 +30,17 @@ def callback_url(page: PaymentPage, site_url: str = "") -> str:
     an origin that payers may not reach. The address can never be changed, so it is the same
     whatever language is active: with `i18n_patterns`, that of `LANGUAGE_CODE`.
     """
-    with override(settings.LANGUAGE_CODE):
-        path = reverse("payments_pages:page-callback", args=[page.token])
-    return return_origin(site_url) + path
+    return callback_urls(page, site_url)[0]
+
+
+def callback_urls(page: PaymentPage, site_url: str = "") -> list[str]:
+    """Return all addresses that lead to the page's callback, that of `callback_url` first.
+
+    With `i18n_patterns` there is one for each language, and an older page may have any of them.
+    """
+    origin = return_origin(site_url)
+    found: dict[str, None] = {}
+    for code in (settings.LANGUAGE_CODE, *(code for code, _name in settings.LANGUAGES)):
+        with override(code):
+            found[origin + reverse("payments_pages:page-callback", args=[page.token])] = None
+    return list(found)

@@ -135,6 +135,10 @@ def _write(
 
 def _carry_out(plan: _Plan, now: dt.datetime) -> None:
     rows = PaymentPage.objects.primary()
+    seen = rows.filter(pk__in=plan.same)
+    if not (plan.new or plan.changed):
+        seen.update(synced_at=now, missing_since=None)
+        return
     with transaction.atomic(using=rows.db):
         if plan.freed:
             rows.filter(slug_key__in=plan.freed).update(slug_key=None)
@@ -143,10 +147,8 @@ def _carry_out(plan: _Plan, now: dt.datetime) -> None:
             if not unconfirmed.update(domain=row.domain, remote_id=row.remote_id):
                 raise IntegrityError("Another page was bound to this row meanwhile.")
         rows.bulk_create(plan.new)
-        if plan.changed:
-            rows.bulk_update(plan.changed, _FIELDS)
-        if plan.same:
-            rows.filter(pk__in=plan.same).update(synced_at=now, missing_since=None)
+        rows.bulk_update(plan.changed, _FIELDS)
+        seen.update(synced_at=now, missing_since=None)
 
 
 def _plan(resources: Sequence[PageResource], asked_at: dt.datetime, now: dt.datetime) -> _Plan:

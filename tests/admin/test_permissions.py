@@ -15,6 +15,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, User
 from django.http import HttpResponse
 from django.test import Client
+from django.utils import timezone
 from django.urls import URLPattern
 
 from example_project.shop.models import Offer
@@ -103,6 +104,12 @@ def unattribute(stage: Stage) -> None:
 
 def drift(stage: Stage) -> None:
     PaymentPage.objects.update(drift={"name": "Tea chest"})
+
+
+def lose(stage: Stage) -> None:
+    """Let the service lose a page that nobody paid."""
+    Transaction.objects.update(page=None)
+    PaymentPage.objects.update(missing_since=timezone.now())
 
 
 def can_ask(stage: Stage) -> None:
@@ -211,6 +218,7 @@ LISTS: dict[tuple[str, str], Choice] = {
     (PAGE, "activate_pages"): Choice(DECIDE),
     (PAGE, "keep_drift"): Choice(DECIDE, before=drift),
     (PAGE, "send_drift_back"): Choice(DECIDE, (("confirmed", "yes"),), before=drift),
+    (PAGE, "remove_pages"): Choice(DECIDE, (("confirmed", "yes"),), before=lose),
 }
 """By model and action."""
 

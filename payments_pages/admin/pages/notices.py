@@ -5,23 +5,19 @@ from functools import reduce
 from itertools import groupby
 from operator import or_
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.db.models import F, Max, Min, Q, Window
 from django.db.models.functions import RowNumber
-from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import override
 
 from payments_pages.admin.cells import mode_name, moment, money
 from payments_pages.admin.pages.cells import is_of_other_mode
 from payments_pages.conf import conf
 from payments_pages.exceptions import PaymentsPagesError
+from payments_pages.links import callback_urls
 from payments_pages.models import PaymentPage
-from payments_pages.pages import callback_url
 
 __all__ = ["EqualPrice", "equal_prices", "page_notices"]
 
@@ -71,7 +67,7 @@ def _notices(page: PaymentPage, site_url: str, address: Address) -> Iterator[Saf
             time=moment(page.missing_since),
         )
         return
-    if (ours := _callback(page, site_url)) and not _comes_back(page, ours):
+    if (ours := _callbacks(page, site_url)) and not _comes_back(page, ours):
         yield format_html(
             _(
                 "Payers do not come back to this site from this page. Their payments reach us "
@@ -79,7 +75,7 @@ def _notices(page: PaymentPage, site_url: str, address: Address) -> Iterator[Saf
                 "lets nobody change a redirect address here: make a new page, or change it in "
                 "the service’s own dashboard to {ours}"
             ),
-            ours=format_html('<bdi dir="ltr" class="pp-address">{}</bdi>', ours),
+            ours=format_html('<bdi dir="ltr" class="pp-address">{}</bdi>', ours[0]),
         )
     twins = list(PaymentPage.objects.like(page).order_by("pk")[: SHOWN_PAGES + 1])
     if twins:
@@ -134,24 +130,14 @@ def _names(pages: list[PaymentPage], address: Address) -> SafeString:
     return format_html("{} {}", names, _("and others"))
 
 
-def _callback(page: PaymentPage, site_url: str) -> str:
-    """Return the page's address at this site; "" where this request does not tell it."""
+def _callbacks(page: PaymentPage, site_url: str) -> list[str]:
+    """Return the page's addresses at this site; none where this request does not tell them."""
     try:
-        return callback_url(page, site_url)
+        return callback_urls(page, site_url)
     except PaymentsPagesError:
-        return ""
+        return []
 
 
-def _comes_back(page: PaymentPage, ours: str) -> bool:
-    """Tell whether the page's redirect address is this site's callback for its token.
-
-    In whatever language it was made: the address of an older page may have one in it.
-    """
-    there, here = urlsplit(page.redirect_url), urlsplit(ours)
-    if (there.scheme, there.netloc) != (here.scheme, here.netloc):
-        return False
-    paths = {here.path}
-    for code, _name in settings.LANGUAGES:
-        with override(code):
-            paths.add(reverse("payments_pages:page-callback", args=[page.token]))
-    return there.path.rstrip("/") in {path.rstrip("/") for path in paths}
+def _comes_back(page: PaymentPage, ours: list[str]) -> bool:
+    """Tell whether the page's redirect address is this site's callback for its token."""
+    return page.redirect_url.rstrip("/") in {address.rstrip("/") for address in ours}
