@@ -56,7 +56,7 @@ def test_the_command_mirrors_the_others_and_names_the_odd_one(
     sandbox: Sandbox, odd: dict[str, Any]
 ) -> None:
     fill(sandbox)
-    page = sandbox.add_page(name="Odd one", **{"slug": "odd", "amount": 1})
+    page = sandbox.add_page(name="Odd one", slug="odd", amount=1)
     sandbox.state.change_page(page["id"], odd)
     out, err = io.StringIO(), io.StringIO()
     call_command("payments_pages_sync", stdout=out, stderr=err)
@@ -173,9 +173,7 @@ def test_what_the_database_refuses_is_named_and_the_rest_is_mirrored(sandbox: Sa
     with refusing("renamed"):
         report = sync_pages()
     assert (report.skipped, report.changed, report.missing) == (1, 1, 0)
-    assert report.skipped_pages == (
-        f"Page {refused['id']} “Renamed” was refused by the database.",
-    )
+    assert report.skipped_pages == (f"Page {refused['id']} “Renamed” was refused by the database.",)
     row.refresh_from_db()
     assert (row.name, row.missing_since) == ("Refused", None)
     assert PaymentPage.objects.get(slug="page-0").name == "شاي"
@@ -217,7 +215,15 @@ def test_an_error_names_the_page_as_far_as_the_answer_does(
 
 def test_no_name_is_cut_or_trimmed_by_a_switch(sandbox: Sandbox, staff: Client) -> None:
     """The service keeps names that our form would not take (D25)."""
-    names = ["n" * 400, "  Tea box  ", "Tea box ", "Tea\tbox\u200f", "Tea\0box", "\ud800", "ش" * 256]
+    names = [
+        "n" * 400,
+        "  Tea box  ",
+        "Tea box ",
+        "Tea\tbox\u200f",
+        "Tea\0box",
+        "\ud800",
+        "ش" * 256,
+    ]
     for number, name in enumerate(names):
         page = sandbox.add_page(name="x", slug=f"page-{number}", amount=1)
         sandbox.state.change_page(page["id"], {"name": name})

@@ -15,8 +15,8 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, User
 from django.http import HttpResponse
 from django.test import Client
-from django.utils import timezone
 from django.urls import URLPattern
+from django.utils import timezone
 
 from example_project.shop.models import Offer
 from payments_pages.admin.actions import ACTIONS, fingerprint
