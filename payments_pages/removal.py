@@ -17,16 +17,17 @@ def remove_page(page: PaymentPage) -> None:
     is still asked about, or a row of the merchant's own that must not lose it.
     """
     rows = PaymentPage.objects.primary().filter(pk=page.pk)
-    if not rows.gone().exists():
-        raise PageError(_("The service has this page. Deactivate it instead."))
-    asked = Verification.objects.primary()
-    if asked.filter(state__in=asked.open_states, page_claim=page.token).exists():
-        raise PageError(_("A payment that may be for this page is still asked about."))
-    unpaid = rows.gone().filter(transactions__isnull=True, expected_payments__isnull=True)
+    asked = Verification.objects.primary().filter(page_claim=page.token)
     try:
         with transaction.atomic(using=rows.db):
+            # First, and conditional: a sync that finds the page at the same moment waits or wins.
+            if not rows.gone().update(slug_key=None):
+                raise PageError(_("The service has this page. Deactivate it instead."))
+            if asked.filter(state__in=asked.open_states).exists():
+                raise PageError(_("A payment that may be for this page is still asked about."))
+            unpaid = rows.filter(transactions__isnull=True, expected_payments__isnull=True)
             deleted, _rows = unpaid.delete()
+            if not deleted:
+                raise PageError(_("A payment names this page: it says what was bought."))
     except IntegrityError as error:
         raise PageError(_("Something of this site still needs this page.")) from error
-    if not deleted:
-        raise PageError(_("A payment names this page: it says what was bought."))
