@@ -4,7 +4,7 @@ import uuid
 from typing import Any
 
 import pytest
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
 from django.test import Client
 
 from payments_pages.choices import Attributed, Door, Outcome
@@ -16,6 +16,7 @@ from payments_pages.sandbox import Sandbox
 from payments_pages.slugs import slug_key
 from payments_pages.sync import sync_pages
 from tests.admin.pages.over_http import LIST, add, change_url, text
+from tests.conftest import meanwhile
 from tests.goods.models import Good
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -466,3 +467,35 @@ def test_drift_is_of_one_page_alone(sandbox: Sandbox) -> None:
     sync_pages()
     assert all(page.drift == {} for page in PaymentPage.objects.all())
     keep_theirs(PaymentPage.objects.all()[0])
+
+
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="it lets one writer in at a time")
+@pytest.mark.parametrize("statement", ["INSERT INTO payments_pages_paymentpage", "UPDATE"])
+def test_two_syncs_at_once_mirror_each_page_once(sandbox: Sandbox, statement: str) -> None:
+    """The other one writes all rows between our look and our first write."""
+    fill(sandbox, "one", "two")
+    if statement == "UPDATE":
+        sync_pages()
+        rename(sandbox, one="two", two="one")
+    with meanwhile(statement, sync_pages):
+        sync_pages()
+    assert (here(), PaymentPage.objects.count()) == (there(sandbox), 2)
+    check_keys()
+
+
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="it lets one writer in at a time")
+def test_a_row_that_was_bound_meanwhile_is_bound_to_no_second_number(sandbox: Sandbox) -> None:
+    """(D02)"""
+    row = PaymentPage.objects.create(
+        name="Tea", slug="tea", slug_key=slug_key("tea"), domain="test"
+    )
+    sandbox.add_page(name="Tea", slug="tea", amount=5)
+
+    def bind() -> None:
+        PaymentPage.objects.filter(pk=row.pk).update(remote_id=700, slug="x", slug_key="x")
+
+    with meanwhile("UPDATE payments_pages_paymentpage SET domain", bind):
+        sync_pages()
+    row.refresh_from_db()
+    assert row.remote_id == 700
+    assert PaymentPage.objects.get(remote_id=18).token != row.token
