@@ -12,7 +12,7 @@ from payments_pages.money import format_amount
 from payments_pages.resources import LIMITS
 from payments_pages.storable import clean_text
 
-__all__ = ["as_mirrored", "describe_differences", "note_differences"]
+__all__ = ["as_mirrored", "describe_differences", "may_be_cut", "note_differences"]
 
 _SHOWN: Final = 200
 """Characters of a text that a sentence quotes."""
@@ -30,6 +30,11 @@ def note_differences(page: PaymentPage, asked: Mapping[str, Any]) -> None:
 def as_mirrored(name: str, value: Any) -> Any:
     """Return a value as the mirror would keep it: a text that is too long is cut there."""
     return clean_text(value)[: LIMITS[name]] if isinstance(value, str) else value
+
+
+def may_be_cut(name: str, value: Any) -> bool:
+    """Tell whether a mirrored value is a text that the service may have longer."""
+    return isinstance(value, str) and len(value) >= LIMITS[name]
 
 
 def describe_differences(page: PaymentPage) -> str:

@@ -1,16 +1,16 @@
 """Build the two addresses of a page: where payers find it, and where they come back to."""
 
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from django.conf import settings
-from django.urls import reverse
-from django.utils.translation import override
+from django.urls import get_script_prefix, reverse
+from django.utils.translation import get_language_from_path, override
 
 from payments_pages.conf import conf
 from payments_pages.models import PaymentPage
 from payments_pages.origins import return_origin
 
-__all__ = ["callback_url", "callback_urls", "public_url", "slug_url"]
+__all__ = ["callback_url", "is_same_callback", "public_url", "slug_url"]
 
 
 def public_url(page: PaymentPage) -> str:
@@ -30,17 +30,26 @@ def callback_url(page: PaymentPage, site_url: str = "") -> str:
     an origin that payers may not reach. The address can never be changed, so it is the same
     whatever language is active: with `i18n_patterns`, that of `LANGUAGE_CODE`.
     """
-    return callback_urls(page, site_url)[0]
+    with override(settings.LANGUAGE_CODE):
+        path = reverse("payments_pages:page-callback", args=[page.token])
+    return return_origin(site_url) + path
 
 
-def callback_urls(page: PaymentPage, site_url: str = "") -> list[str]:
-    """Return all addresses that lead to the page's callback, that of `callback_url` first.
+def is_same_callback(one: str, other: str) -> bool:
+    """Tell whether two addresses lead to one callback, whatever language is in their paths.
 
-    With `i18n_patterns` there is one for each language, and an older page may have any of them.
+    With `i18n_patterns` the callback is found in every language, and an older page may have been
+    made in any.
     """
-    origin = return_origin(site_url)
-    found: dict[str, None] = {}
-    for code in (settings.LANGUAGE_CODE, *(code for code, _name in settings.LANGUAGES)):
-        with override(code):
-            found[origin + reverse("payments_pages:page-callback", args=[page.token])] = None
-    return list(found)
+    return _without_language(one) == _without_language(other) is not None
+
+
+def _without_language(address: str) -> tuple[str, str] | None:
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return None
+    path = parts.path.removeprefix(get_script_prefix()).strip("/")
+    if get_language_from_path(f"/{path}/"):
+        path = path.partition("/")[2]
+    return f"{parts.scheme}://{parts.netloc}", path

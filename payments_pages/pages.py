@@ -10,7 +10,12 @@ from payments_pages.client import Client
 from payments_pages.conf import conf
 from payments_pages.connection import get_client
 from payments_pages.databases import refuse_open_transaction
-from payments_pages.differences import as_mirrored, describe_differences, note_differences
+from payments_pages.differences import (
+    as_mirrored,
+    describe_differences,
+    may_be_cut,
+    note_differences,
+)
 from payments_pages.drafts import confirm_draft, find_draft, save_again, save_draft, unconfirmed
 from payments_pages.exceptions import InvalidResponse, NotFound, PageError, ServiceError
 from payments_pages.following import UPDATABLE, follow
@@ -159,10 +164,14 @@ def set_active(page: PaymentPage, *, active: bool) -> PaymentPage:
 def sendable(page: PaymentPage) -> dict[str, Any]:
     """Return what of a page's drift can be sent back (interface: Fields accepted on update).
 
-    Not a redirect address, and not that the payer chooses the amount: the service has no way.
+    Not a redirect address, and not that the payer chooses the amount: the service has no way. Nor
+    a text as long as the mirror keeps one, which may have been cut.
     """
-    drift = page.drift.items()
-    return {name: value for name, value in drift if name in UPDATABLE and value is not None}
+    return {
+        name: value
+        for name, value in page.drift.items()
+        if name in UPDATABLE and value is not None and not may_be_cut(name, value)
+    }
 
 
 def keep_theirs(page: PaymentPage) -> PaymentPage:

@@ -11,7 +11,7 @@ from django.test import Client
 
 from payments_pages.exceptions import UnreadablePage
 from payments_pages.models import PaymentPage
-from payments_pages.pages import set_active, update_page
+from payments_pages.pages import send_ours_back, set_active, update_page
 from payments_pages.resources import PageResource
 from payments_pages.sandbox import Sandbox
 from payments_pages.sync import sync_pages
@@ -276,3 +276,18 @@ def test_where_no_name_can_be_sent_nothing_is_and_it_is_said(
     )
     assert "says no name of this page" in text(response)
     assert sandbox.calls("PUT", f"/page/{page['id']}") == 0
+
+
+def test_a_text_that_may_be_cut_is_not_sent_back(sandbox: Sandbox, staff: Client) -> None:
+    """(D25)"""
+    page = sandbox.add_page(name="x", slug="tea", amount=1)
+    sandbox.state.change_page(page["id"], {"name": "n" * 400, "description": "d" * 12_000})
+    sync_pages()
+    sandbox.set_page("tea", name="Tea", description="12 bags", amount=2)
+    sync_pages()
+    row = PaymentPage.objects.get()
+    shown = text(staff.get(change_url(row)))
+    assert shown.count("may not be whole here") == 2
+    send_ours_back(row)
+    there = sandbox.state.pages()[0]
+    assert (there["name"], there["description"], there["amount"]) == ("Tea", "12 bags", 1)

@@ -12,6 +12,7 @@ from django.urls import include, path
 from django.utils import translation
 
 from payments_pages.exceptions import PageError
+from payments_pages.links import is_same_callback
 from payments_pages.models import PaymentPage
 from payments_pages.origins import is_origin, is_reserved, return_origin
 from payments_pages.pages import callback_url, create_page
@@ -222,6 +223,26 @@ def test_without_any_origin_it_is_said_what_to_set(configure: Any) -> None:
     configure(SITE_URL=None)
     with pytest.raises(PageError, match="Set SITE_URL"):
         return_origin()
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        ("https://a.ps/payments/callback/1", True),
+        ("https://a.ps/he/payments/callback/1/", True),
+        ("https://a.ps/ar/payments/callback/1/", True),
+        ("https://a.ps/xx/payments/callback/1/", False),
+        ("https://a.ps/payments/callback/2/", False),
+        ("http://a.ps/payments/callback/1/", False),
+        ("https://b.ps/payments/callback/1/", False),
+        ("https://a.ps/he/he/payments/callback/1/", False),
+        ("https://[a.ps", False),
+        ("", False),
+    ],
+)
+def test_callbacks_are_told_apart_whatever_language_is_in_them(other: str, same: bool) -> None:
+    assert is_same_callback(other, "https://a.ps/payments/callback/1/") is same
+    assert is_same_callback(other, "https://a.ps/en/payments/callback/1/") is same
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from payments_pages.admin.cells import mode_name, moment, money
 from payments_pages.admin.pages.cells import is_of_other_mode
 from payments_pages.conf import conf
 from payments_pages.exceptions import PaymentsPagesError
-from payments_pages.links import callback_urls
+from payments_pages.links import callback_url, is_same_callback
 from payments_pages.models import PaymentPage
 
 __all__ = ["EqualPrice", "equal_prices", "page_notices"]
@@ -67,7 +67,7 @@ def _notices(page: PaymentPage, site_url: str, address: Address) -> Iterator[Saf
             time=moment(page.missing_since),
         )
         return
-    if (ours := _callbacks(page, site_url)) and not _comes_back(page, ours):
+    if (ours := _callback(page, site_url)) and not is_same_callback(page.redirect_url, ours):
         yield format_html(
             _(
                 "Payers do not come back to this site from this page. Their payments reach us "
@@ -75,7 +75,7 @@ def _notices(page: PaymentPage, site_url: str, address: Address) -> Iterator[Saf
                 "lets nobody change a redirect address here: make a new page, or change it in "
                 "the service’s own dashboard to {ours}"
             ),
-            ours=format_html('<bdi dir="ltr" class="pp-address">{}</bdi>', ours[0]),
+            ours=format_html('<bdi dir="ltr" class="pp-address">{}</bdi>', ours),
         )
     twins = list(PaymentPage.objects.like(page).order_by("pk")[: SHOWN_PAGES + 1])
     if twins:
@@ -130,14 +130,9 @@ def _names(pages: list[PaymentPage], address: Address) -> SafeString:
     return format_html("{} {}", names, _("and others"))
 
 
-def _callbacks(page: PaymentPage, site_url: str) -> list[str]:
-    """Return the page's addresses at this site; none where this request does not tell them."""
+def _callback(page: PaymentPage, site_url: str) -> str:
+    """Return the page's address at this site; "" where this request does not tell it."""
     try:
-        return callback_urls(page, site_url)
+        return callback_url(page, site_url)
     except PaymentsPagesError:
-        return []
-
-
-def _comes_back(page: PaymentPage, ours: list[str]) -> bool:
-    """Tell whether the page's redirect address is this site's callback for its token."""
-    return page.redirect_url.rstrip("/") in {address.rstrip("/") for address in ours}
+        return ""
