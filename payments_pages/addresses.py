@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from payments_pages.exceptions import ConfigurationError, InvalidReference
 
-__all__ = ["Target", "build_target", "checked_base_url"]
+__all__ = ["Target", "build_target", "checked_base_url", "is_loopback"]
 
 _STEPS = frozenset({"", ".", ".."})
 
@@ -58,13 +58,14 @@ def _problem_of(url: str) -> str:
         "may hold no user name, query or fragment": "@" in parts.netloc or bool({*"?#"} & {*url}),
         "may hold no empty or dotted segment": bool(_STEPS & {*parts.path.split("/")[1:]}),
         "must be https: plain http is for loopback only": (
-            parts.scheme == "http" and not _is_loopback(host)
+            parts.scheme == "http" and not is_loopback(host)
         ),
     }
     return next((problem for problem, found in problems.items() if found), "")
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Tell whether a host, as `urlsplit` gives it, is this machine itself."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

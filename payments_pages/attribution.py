@@ -98,10 +98,10 @@ def by_amount(evidence: Evidence) -> Attribution | None:
         return None
     pages = list(
         PaymentPage.objects.primary().filter(
+            domain=conf.mode,
             active=True,
             amount=evidence.amount,
             currency=evidence.currency.upper(),
-            domain__in=_our_modes(),
         )[:2]
     )
     return Attribution(by=Attributed.AMOUNT, page=pages[0]) if len(pages) == 1 else None
@@ -226,12 +226,7 @@ def _number(value: object) -> dict[str, object] | None:
     # The length first: Python refuses to read more than 4,300 digits, and a payer may write them.
     if not (text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS):
         return None
-    return {"remote_id": int(text), "domain__in": _our_modes()}  # a number is one per mode
-
-
-def _our_modes() -> tuple[str, str]:
-    """Return the modes of the pages that this site can sell; "" is a page that has none on record."""
-    return "", conf.mode
+    return {"domain": conf.mode, "remote_id": int(text)}
 
 
 def _slug(value: object) -> dict[str, object] | None:

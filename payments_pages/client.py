@@ -25,7 +25,7 @@ from payments_pages.exceptions import (
     ServiceUnavailable,
 )
 from payments_pages.gates import Gates
-from payments_pages.resources import PageList, PageResource, TransactionResource
+from payments_pages.resources import PageList, PageResource, SkippedPage, TransactionResource
 from payments_pages.transport import SIZE_LIMIT, Transport
 
 __all__ = ["MAX_LISTS", "Client"]
@@ -148,7 +148,7 @@ class Client:
         listing was not complete.
         """
         seen: set[int] = set()
-        skipped: list[str] = []
+        skipped: list[SkippedPage] = []
         for number in range(1, MAX_LISTS + 1):
             found = self.list_pages(per_page=per_page, page=number, from_=from_, to=to)
             skipped += found.skipped
@@ -160,7 +160,7 @@ class Client:
         else:
             raise InvalidResponse(f"The listing of pages does not end after {MAX_LISTS} lists.")
         if skipped:
-            raise InvalidResponse(f"{len(skipped)} listed pages cannot be read: {skipped[0]}")
+            raise InvalidResponse(f"{len(skipped)} listed pages cannot be read: {skipped[0].why}")
 
     def fetch_page(self, id_or_slug: int | str) -> PageResource:
         """Fetch one page by id or slug; raise `NotFound` if the service does not know it."""

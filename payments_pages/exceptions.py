@@ -17,6 +17,7 @@
         │   │   └── UnusableKey        our key could not be read; a ConfigurationError, too
         │   └── RateLimited            429
         ├── InvalidResponse            an answer came, and is not one we can believe
+        │   └── UnreadablePage         it describes a page in a way that no mirror can show
         ├── AuthenticationFailed       401 or 403: our key, never the payer's fault
         ├── NotFound                   the service does not know it now
         └── RequestRefused             any other 4xx: the request itself is refused
@@ -50,6 +51,7 @@ __all__ = [
     "RequestRefused",
     "ServiceError",
     "ServiceUnavailable",
+    "UnreadablePage",
     "UnusableKey",
 ]
 
@@ -192,6 +194,17 @@ class InvalidResponse(ServiceError):
     """
 
     retryable = True
+
+
+class UnreadablePage(InvalidResponse):
+    """Report a page that cannot be mirrored; the message names it, and says why.
+
+    `number` is its number at the service, or None when the answer gives none.
+    """
+
+    def __init__(self, message: str, *, number: int | None = None) -> None:
+        super().__init__(message)
+        self.number = number
 
 
 class AuthenticationFailed(ServiceError):

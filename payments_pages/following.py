@@ -7,8 +7,10 @@ was last set here, the page's `drift` keeps ours, by field, until staff decide w
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from payments_pages.conf import conf
 from payments_pages.models import PaymentPage
 from payments_pages.resources import PageResource
 from payments_pages.slugs import slug_key
@@ -18,12 +20,16 @@ __all__ = [
     "UPDATABLE",
     "follow",
     "mirrored_fields",
+    "mode_of",
     "note_drift",
     "note_inactive",
 ]
 
 UPDATABLE: Final = ("name", "description", "amount", "active")
 """Fields that the service lets us change (interface: Fields accepted on update)."""
+
+OURS: Final = ("id", "token", "seller")
+"""Fields of a row that the service does not know."""
 
 DRIFTING: Final = (*UPDATABLE, "redirect_url")
 """Fields whose change at the service staff must hear of."""
@@ -34,7 +40,9 @@ def follow(page: PaymentPage, resource: PageResource, *, ours: Collection[str] =
 
     `ours` names the fields that this answer is about because we have just set them: they are
     no drift any more. Fields that an answer leaves out keep their value: a create's answer
-    echoes neither the amount nor the redirect address (interface: Payment page).
+    echoes neither the amount nor the redirect address (interface: Payment page). A row that had
+    the slug until now loses it: the service has given it to this page. Raise `IntegrityError`,
+    and save nothing, if another row has the number.
     """
     fields = mirrored_fields(resource)
     note_drift(page, fields)
@@ -43,8 +51,20 @@ def follow(page: PaymentPage, resource: PageResource, *, ours: Collection[str] =
     for name, value in fields.items():
         setattr(page, name, value)
     page.synced_at, page.missing_since = timezone.now(), None
-    page.save()
+    try:
+        _save(page)
+    except IntegrityError:
+        _save(page)  # somebody took the slug's key between our two statements
     return page
+
+
+def _save(page: PaymentPage) -> None:
+    rows = PaymentPage.objects.primary()
+    with transaction.atomic(using=rows.db):
+        rows.filter(slug_key=page.slug_key).exclude(pk=page.pk).update(slug_key=None)
+        # Not who sells it: staff may have said so since this page was read.
+        fields = [field.name for field in page._meta.concrete_fields if field.name not in OURS]  # noqa: SLF001 - Django documents it
+        page.save(using=rows.db, update_fields=fields if page.pk else None)
 
 
 def note_drift(page: PaymentPage, fields: Mapping[str, Any]) -> None:
@@ -82,14 +102,21 @@ def note_inactive(page: PaymentPage, fields: Mapping[str, Any]) -> None:
         page.inactive_since = updated if moved else timezone.now()
 
 
+def mode_of(resource: PageResource) -> str:
+    """Return the mode a page is of: as the service says, else our key's."""
+    return resource.domain or conf.mode
+
+
 def mirrored_fields(resource: PageResource) -> dict[str, Any]:
     """Return the mirror's fields that an answer speaks about, with their values."""
+    mode = mode_of(resource)
     fields: dict[str, Any] = {
         "remote_id": resource.id,
+        "domain": mode,
         "slug": resource.slug,
-        "slug_key": slug_key(resource.slug),
+        "slug_key": slug_key(resource.slug, mode),
     }
-    for name in ("name", "description", "domain", "active", "amount", "redirect_url", "metadata"):
+    for name in ("name", "description", "active", "amount", "redirect_url", "metadata"):
         if name in resource.present:
             fields[name] = getattr(resource, name)
     if "currency" in resource.present:

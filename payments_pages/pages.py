@@ -2,11 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
-from django.db import IntegrityError
-from django.db.models import QuerySet
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -14,9 +10,18 @@ from payments_pages.client import Client
 from payments_pages.conf import conf
 from payments_pages.connection import get_client
 from payments_pages.databases import refuse_open_transaction
+from payments_pages.differences import (
+    as_mirrored,
+    describe_differences,
+    may_be_cut,
+    note_differences,
+)
+from payments_pages.drafts import confirm_draft, find_draft, save_again, save_draft, unconfirmed
 from payments_pages.exceptions import InvalidResponse, NotFound, PageError, ServiceError
 from payments_pages.following import UPDATABLE, follow
+from payments_pages.links import callback_url, public_url
 from payments_pages.models import PaymentPage
+from payments_pages.origins import return_origin
 from payments_pages.resources import PageResource
 from payments_pages.slugs import check_slug_text, make_slug, slug_key
 from payments_pages.storable import INT_MAX
@@ -36,23 +41,6 @@ __all__ = [
 ]
 
 MAX_NAME = 255
-_TYPED = ("name", "amount", "description", "custom_fields", "metadata", "redirect_url")
-
-
-def public_url(page: PaymentPage) -> str:
-    """Return the address where a payer finds the page (interface: `{pay_url}/<slug>`)."""
-    return f"{conf.pay_url}/{quote(page.slug, safe='')}"
-
-
-def callback_url(page: PaymentPage, site_url: str = "") -> str:
-    """Return the address at this site to which the page's payers are to come back.
-
-    `site_url` is used when `SITE_URL` is not set. Raise `PageError` if neither is known.
-    """
-    origin = conf.site_url or site_url.rstrip("/")
-    if not origin:
-        raise PageError(_("Set SITE_URL, so that payers can come back to this site."))
-    return origin + reverse("payments_pages:page-callback", args=[page.token])
 
 
 def create_page(
@@ -72,31 +60,44 @@ def create_page(
     Raise `PageError` for what must be typed differently, `ServiceError` when the service refuses
     or cannot be reached. When its answer was lost the row stays, without a number: creating the
     same slug again adopts the page that is there instead of posting a second one (case C53).
+    What the service did otherwise than it was asked is in the page's `differences`.
     """
     refuse_open_transaction("create_page() was called")
-    name = _check_name(name)
+    name = _check_name(name).strip()
     _check_amount(amount)
     slug = check_slug_text(slug) if slug.strip() else make_slug()
+    return_origin(site_url)
     client = get_client()
-    page = PaymentPage.objects.primary().filter(slug_key=slug_key(slug)).first()
-    if page is not None and page.remote_id is not None:
-        raise PageError(_("You already have a page with this slug."), field="slug")
+    page = find_draft(slug)
+    asked = {"slug": slug, "name": name, "amount": amount, "description": description}
+    asked["active"] = True
     if page is not None:
         if (adopted := resume_page(page)) is not None:
+            note_differences(adopted, asked)
             return adopted
     elif not client.check_slug(slug):
         raise PageError(_("This slug is taken. Choose another one."), field="slug")
-    save = _save_new if page is None else _save_again
+    save = save_draft if page is None else save_again
     page = page or PaymentPage(slug=slug, slug_key=slug_key(slug))
-    page.name, page.amount, page.description = name, amount, description
+    page.name, page.amount, page.description, page.domain = name, amount, description, conf.mode
     page.custom_fields, page.metadata = list(custom_fields), dict(metadata or {})
     page.redirect_url = callback_url(page, site_url)
     save(page)
-    return follow(page, _post(client, page))
+    resource = _post(client, page)
+    try:
+        confirm_draft(page, resource)
+    except PageError:
+        unconfirmed(page).delete()
+        raise
+    note_differences(page, asked)
+    return page
 
 
 def resume_page(page: PaymentPage) -> PaymentPage | None:
-    """Adopt the page at the service that this unfinished row asked for; None if there is none."""
+    """Adopt the page at the service that this unfinished row asked for; None if there is none.
+
+    Raise `PageError` if that page has a row already: it was given this slug since.
+    """
     refuse_open_transaction("resume_page() was called")
     try:
         resource = get_client().fetch_page(page.slug)
@@ -104,7 +105,7 @@ def resume_page(page: PaymentPage) -> PaymentPage | None:
         return None
     if resource.slug != page.slug:
         raise InvalidResponse("The service answered with another page than the one asked for.")
-    return follow(page, resource)
+    return confirm_draft(page, resource)
 
 
 def look(page: PaymentPage) -> PaymentPage:
@@ -114,16 +115,7 @@ def look(page: PaymentPage) -> PaymentPage:
     never heard to have made it.
     """
     refuse_open_transaction("look() was called")
-    number = _number(page)
-    try:
-        resource = get_client().fetch_page(number)
-    except NotFound as error:
-        page.missing_since = page.missing_since or timezone.now()
-        page.save(update_fields=["missing_since"])
-        raise PageError(_("The service does not have this page any more.")) from error
-    if resource.id != number:
-        raise InvalidResponse("The service answered with another page than the one asked for.")
-    return follow(page, resource)
+    return follow(page, _fetch(page, _number(page)))
 
 
 def update_page(
@@ -136,45 +128,50 @@ def update_page(
 ) -> PaymentPage:
     """Change a page at the service, then the mirror. None leaves a field as it is.
 
-    `name` is always sent, for the interface requires it, as the mirror has it: `look` first
-    where that may be old. Of the others only what is given is sent (case C55). The service has
-    no way to take a fixed amount off a page. When the answer does not show what was sent, the
-    page is fetched, and the mirror shows what is there.
+    `name` is always sent, because the interface requires it: if it is None, the service is asked
+    for the page first and gets its own name back byte for byte, which the mirror may hold cut
+    or old. Of the others only what is given is sent (case C55). The service has no way to take a
+    fixed amount off a page. When the answer does not show what was sent, the page is fetched, and
+    the mirror shows what is there: what is otherwise than asked is in the page's `differences`.
+    Raise `PageError` if nothing of what is given was taken.
     """
     refuse_open_transaction("update_page() was called")
     number = _number(page)
     client = get_client()
     given = {"name": name, "amount": amount, "description": description, "active": active}
     given = {key: value for key, value in given.items() if value is not None}
-    name = _check_name(page.name if name is None else name)
     _check_amount(amount)
+    sent = _name_there(page, number) if name is None else _check_name(name)
+    asked = {"name": page.name, **given}
     resource = client.update_page(
-        number, name=name, amount=amount, description=description, active=active
+        number, name=sent, amount=amount, description=description, active=active
     )
-    wanted = {**given, "name": name}
-    if resource.id != number or not _shows(resource, wanted):
-        resource = client.fetch_page(number)
+    if resource.id != number or not _shows(resource, {**given, "name": sent}):
+        resource = _fetch(page, number)
     follow(page, resource, ours=given)
-    if not _shows(resource, wanted):
-        raise PageError(_("The service did not take the change. The page is shown as it is there."))
+    note_differences(page, asked)
+    if given and given.keys() <= {name for name, _asked, _there in page.differences}:
+        message = _("The service did not take the change. %(differences)s")
+        raise PageError(message % {"differences": describe_differences(page)})
     return page
 
 
 def set_active(page: PaymentPage, *, active: bool) -> PaymentPage:
-    """Switch a page's public address on or off.
-
-    Looks first: the name must be sent along, and an old one would undo what was changed there.
-    """
-    return update_page(look(page), active=active)
+    """Switch a page's public address on or off; its name stays byte for byte what it is there."""
+    return update_page(page, active=active)
 
 
 def sendable(page: PaymentPage) -> dict[str, Any]:
     """Return what of a page's drift can be sent back (interface: Fields accepted on update).
 
-    Not a redirect address, and not that the payer chooses the amount: the service has no way.
+    Not a redirect address, and not that the payer chooses the amount: the service has no way. Nor
+    a text as long as the mirror keeps one, which may have been cut.
     """
-    drift = page.drift.items()
-    return {name: value for name, value in drift if name in UPDATABLE and value is not None}
+    return {
+        name: value
+        for name, value in page.drift.items()
+        if name in UPDATABLE and value is not None and not may_be_cut(name, value)
+    }
 
 
 def keep_theirs(page: PaymentPage) -> PaymentPage:
@@ -209,7 +206,7 @@ def _post(client: Client, page: PaymentPage) -> PageResource:
         )
     except ServiceError as error:
         if not error.maybe_done:
-            _unconfirmed(page).delete()
+            unconfirmed(page).delete()
             raise
         return _look_for(client, page, error)
 
@@ -226,6 +223,32 @@ def _look_for(client: Client, page: PaymentPage, lost: ServiceError) -> PageReso
         raise PageError(message, field="slug", slug=page.slug) from lost
 
 
+def _fetch(page: PaymentPage, number: int) -> PageResource:
+    """Ask for a page by its number; mark it as missing if the service does not have it."""
+    try:
+        resource = get_client().fetch_page(number)
+    except NotFound as error:
+        page.missing_since = page.missing_since or timezone.now()
+        page.save(update_fields=["missing_since"])
+        raise PageError(_("The service does not have this page any more.")) from error
+    if resource.id != number:
+        raise InvalidResponse("The service answered with another page than the one asked for.")
+    return resource
+
+
+def _name_there(page: PaymentPage, number: int) -> str:
+    """Ask for the name as the service has it, byte for byte; let the mirror follow."""
+    resource = _fetch(page, number)
+    follow(page, resource)
+    if resource.whole_name is None:
+        message = _(
+            "The service says no name of this page and takes no change without one. Nothing was "
+            "sent: give the page a name."
+        )
+        raise PageError(message, field="name")
+    return resource.whole_name
+
+
 def _number(page: PaymentPage) -> int:
     if page.remote_id is None:
         raise PageError(_("This page is not confirmed by the service yet. Sync it first."))
@@ -235,29 +258,8 @@ def _number(page: PaymentPage) -> int:
     return page.remote_id
 
 
-def _unconfirmed(page: PaymentPage) -> QuerySet[PaymentPage]:
-    """Find the row unless somebody who saved at the same moment has had it confirmed."""
-    return PaymentPage.objects.primary().filter(pk=page.pk, remote_id__isnull=True)
-
-
-def _save_again(page: PaymentPage) -> None:
-    typed = {name: getattr(page, name) for name in _TYPED}
-    if not _unconfirmed(page).update(**typed):
-        raise PageError(_("You already have a page with this slug."), field="slug")
-
-
-def _save_new(page: PaymentPage) -> None:
-    try:
-        page.save(force_insert=True)
-    except IntegrityError as error:
-        if PaymentPage.objects.primary().filter(slug_key=page.slug_key).exists():
-            raise PageError(_("You already have a page with this slug."), field="slug") from error
-        raise
-
-
 def _check_name(name: str) -> str:
-    name = name.strip()
-    if not name:
+    if not name.strip():
         raise PageError(_("A page needs a name."), field="name")
     if len(name) > MAX_NAME:
         raise PageError(_("This name is too long."), field="name")
@@ -271,7 +273,7 @@ def _check_amount(amount: int | None) -> None:
 
 
 def _shows(resource: PageResource, wanted: Mapping[str, object]) -> bool:
-    return all(
-        name in resource.present and getattr(resource, name) == value
-        for name, value in wanted.items()
-    )
+    """Tell whether an answer holds what was asked for; the name byte for byte."""
+    has = {name: getattr(resource, name) for name in wanted if name in resource.present}
+    kept = {name: as_mirrored(name, value) for name, value in wanted.items()}
+    return {**has, "name": resource.whole_name} == {**kept, "name": wanted["name"]}

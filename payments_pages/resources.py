@@ -9,13 +9,23 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, NoReturn, Self
 
-from payments_pages.exceptions import InvalidResponse
+from payments_pages.exceptions import InvalidResponse, UnreadablePage
 from payments_pages.storable import clean_text, json_text, storable
 from payments_pages.wire import FieldReader, read_whole
 
-__all__ = ["LIMITS", "PageList", "PageResource", "TransactionResource", "read_metadata"]
+__all__ = [
+    "LIMITS",
+    "PageList",
+    "PageResource",
+    "SkippedPage",
+    "TransactionResource",
+    "read_metadata",
+]
+
+_SHOWN_NAME: Final = 60
+"""Characters of a page's name that an error quotes."""
 
 LIMITS: Final[Mapping[str, int]] = MappingProxyType(
     {
@@ -45,7 +55,7 @@ class PageResource:
     `amount` is in minor units; None means that the payer chooses, or that the answer did not
     say: `present` names the wire fields the answer held (a create's answer echoes neither
     amount nor redirect_url, interface: Payment page). `unreadable` holds, as text, the values
-    that did not fit.
+    that did not fit. `whole_name` is the name byte for byte, uncut; None if it is no text.
     """
 
     id: int
@@ -61,27 +71,31 @@ class PageResource:
     custom_fields: tuple[dict[str, Any], ...]
     created_at: dt.datetime | None
     updated_at: dt.datetime | None
+    whole_name: str | None = field(default=None, repr=False)
     present: frozenset[str] = field(default=frozenset(), repr=False)
     unreadable: dict[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_payload(cls, payload: Any) -> Self:
-        """Read a page; raise `InvalidResponse` without integer `id`, `slug`, or a clear amount.
+        """Read a page; raise `UnreadablePage` without integer `id`, `slug`, or a price to sell at.
 
         An amount that is there and cannot be read is refused (our decision): None would mean
-        that any payment is enough.
+        that any payment is enough. So is one of zero or less: no payment could be checked by it.
         """
         if not isinstance(payload, Mapping):
-            raise InvalidResponse("A page in the answer is not an object.")
+            raise UnreadablePage("A page in the answer is not an object.")
         read = FieldReader(payload)
         number, slug = payload.get("id"), str(payload.get("slug"))
         if type(number) is not int or read_whole(number) is None:
-            raise InvalidResponse("A page in the answer has no integer id.")
+            _refuse(payload, "has no integer id")
         if not _is_key(payload.get("slug"), LIMITS["slug"]):
-            raise InvalidResponse("A page in the answer has no usable slug.")
+            _refuse(payload, "has no usable slug")
         amount = read_whole(payload.get("amount"))
         if amount is None and payload.get("amount") not in (None, ""):
-            raise InvalidResponse("A page in the answer has an amount that cannot be read.")
+            _refuse(payload, "has an amount that cannot be read")
+        if amount is not None and amount <= 0:
+            _refuse(payload, f"costs {amount}, and nothing can be sold at that price")
+        name = payload.get("name")
         fields = payload.get("custom_fields")
         fields = storable(fields) if isinstance(fields, list) else []
         return cls(
@@ -99,34 +113,42 @@ class PageResource:
             custom_fields=tuple(item for item in fields if isinstance(item, dict)),
             created_at=read.moment("createdAt", "created_at"),
             updated_at=read.moment("updatedAt", "updated_at"),
+            whole_name=name if type(name) is str else None,
             present=frozenset(str(name) for name in payload),
             unreadable=read.unreadable,
         )
+
+
+class SkippedPage(NamedTuple):
+    """Say which listed page was left out, and why; `number` is None where the list gives none."""
+
+    number: int | None
+    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageList:
     """Be one answer of the list: its pages, and what it says about itself (None: nothing).
 
-    `skipped` says, for each item that is no page we can read, why.
+    `skipped` names each item that is no page we can read.
     """
 
     items: tuple[PageResource, ...]
     total: int | None = None
     per_page: int | None = None
     page: int | None = None
-    skipped: tuple[str, ...] = ()
+    skipped: tuple[SkippedPage, ...] = ()
 
     @classmethod
     def from_payload(cls, items: Sequence[Any], meta: Any = None) -> Self:
         """Read the items; `meta` may be missing, or hold its numbers as text (known fact)."""
         pages: list[PageResource] = []
-        skipped: list[str] = []
+        skipped: list[SkippedPage] = []
         for item in items:
             try:
                 pages.append(PageResource.from_payload(item))
-            except InvalidResponse as error:
-                skipped.append(str(error))
+            except UnreadablePage as error:
+                skipped.append(SkippedPage(error.number, str(error)))
         numbers = meta if isinstance(meta, Mapping) else {}
         return cls(
             items=tuple(pages),
@@ -241,6 +263,15 @@ def read_metadata(value: Any) -> dict[str, Any]:
         except (ValueError, RecursionError):
             return {}
     return storable(value) if isinstance(value, dict) else {}
+
+
+def _refuse(payload: Mapping[str, Any], why: str) -> NoReturn:
+    """Raise `UnreadablePage` that names the page as far as the answer does."""
+    number, name = read_whole(payload.get("id")), payload.get("name") or payload.get("slug")
+    words = ["A page" if number is None else f"Page {number}"]
+    if isinstance(name, str) and (shown := " ".join(clean_text(name[:_SHOWN_NAME]).split())):
+        words.append(f"“{shown}”")
+    raise UnreadablePage(f"{' '.join(words)} {why}.", number=number)
 
 
 def _is_key(value: Any, limit: int) -> bool:

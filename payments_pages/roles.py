@@ -1,7 +1,8 @@
 """Name three roles of staff, and make a group of Django's for each.
 
 Duties are separate: who looks changes nothing; who works off the list cannot decide against the
-rules, set a price or carry payments out; who can do that is a manager. Nobody can delete.
+rules, set a price or carry payments out; who can do that is a manager. Nobody can delete a
+payment, or a page that the service has.
 """
 
 from collections.abc import Iterable
@@ -41,6 +42,7 @@ _DECIDE = _WORK | {
     "change_paymentpage",
     "export_transaction",
     "reject_fulfilment",
+    "remove_paymentpage",
 }
 
 ROLES: Final = (

@@ -23,9 +23,9 @@ _RESERVED = frozenset({"check_slug_availability"})
 _ALPHABET = string.ascii_letters + string.digits
 
 
-def slug_key(slug: str) -> str:
-    """Return the collation-proof unique key of a slug in this site's mode."""
-    return text_key(conf.mode, slug)
+def slug_key(slug: str, mode: str = "") -> str:
+    """Return the collation-proof unique key of a slug in a mode; blank: this site's."""
+    return text_key(mode or conf.mode, slug)
 
 
 def check_slug_text(slug: str) -> str:

@@ -1,13 +1,9 @@
 """Make the mirror of the pages show what the service has, a few lists at a time."""
 
 import datetime as dt
-import re
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
-from django.db import IntegrityError
 from django.db.models import Count
 from django.utils import timezone
 
@@ -16,10 +12,9 @@ from payments_pages.conf import conf
 from payments_pages.connection import get_client
 from payments_pages.databases import refuse_open_transaction
 from payments_pages.exceptions import InvalidResponse
-from payments_pages.following import mirrored_fields, note_drift, note_inactive
 from payments_pages.models import PaymentPage
-from payments_pages.resources import PageResource
-from payments_pages.slugs import slug_key
+from payments_pages.resources import PageResource, SkippedPage
+from payments_pages.rows import touch_rows, write_rows
 
 __all__ = [
     "Sync",
@@ -34,9 +29,8 @@ __all__ = [
 PER_PAGE = 50
 # 200 pages: one statement finds their rows, one more marks the unchanged ones as seen.
 LISTS = 4
-_TOKEN = re.compile(
-    r"/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})/?$", re.IGNORECASE
-)
+NAMED = 20
+"""Pages that a report names of those it left out."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,7 +38,8 @@ class SyncReport:
     """Count what a sync found.
 
     `drifted`, of the `changed` ones, are pages that are not as they were last set here.
-    `unfinished` are slugs whose creation was never confirmed.
+    `skipped` pages are listed and could not be mirrored: `skipped_pages` says of the first 20
+    which they are, and why. `unfinished` are slugs whose creation was never confirmed.
     """
 
     added: int = 0
@@ -52,11 +47,13 @@ class SyncReport:
     unchanged: int = 0
     drifted: int = 0
     missing: int = 0
+    skipped: int = 0
+    skipped_pages: tuple[str, ...] = ()
     unfinished: tuple[str, ...] = ()
 
     @property
     def seen(self) -> int:
-        """Return how many pages the service listed."""
+        """Return how many listed pages are mirrored."""
         return self.added + self.changed + self.unchanged
 
 
@@ -66,8 +63,8 @@ class Sync:
 
     `number` is the list to ask for next, `last` the pages of the list before, `seen` those of
     which we know that they were mirrored: all of them, or only `last` where a sync was taken up
-    again. `total` is what the service says it has, if it says so. `skipped` items could not be
-    read; `why` is said of the first.
+    again. `total` is what the service says it has, if it says so. `nameless` items could not be
+    read, not even their number: each may be any page.
     """
 
     started: dt.datetime = field(default_factory=timezone.now)
@@ -75,8 +72,7 @@ class Sync:
     last: tuple[int, ...] = ()
     seen: set[int] = field(default_factory=set)
     total: int | None = None
-    skipped: int = 0
-    why: str = ""
+    nameless: int = 0
     done: bool = False
     report: SyncReport = field(default_factory=SyncReport)
 
@@ -88,8 +84,9 @@ def sync_pages(
 
     In steps of 200 and constant memory, save 8 bytes a page; two statements per step of
     unchanged pages. `progress` gets the number of pages seen so far. A listing that breaks off
-    raises `ServiceError`: what was mirrored stays, and nothing is called missing (case C58).
-    Nothing is deleted or deactivated here.
+    raises `ServiceError`: what was mirrored stays, and nothing is called missing (case C58). A
+    page that cannot be mirrored is left out and named in the report. Nothing is deleted or
+    deactivated here.
     """
     sync = Sync()
     while not sync.done:
@@ -111,33 +108,33 @@ def continue_sync(sync: Sync, *, lists: int = LISTS, dry_run: bool = False) -> N
     refuse_open_transaction("continue_sync() was called")
     asked_at = timezone.now()
     fresh: list[PageResource] = []
+    skipped: list[SkippedPage] = []
     try:
         for _list in range(lists):
-            new = _next_list(sync)
-            fresh += new
-            sync.done = not new
+            fresh += _next_list(sync, skipped)
             if sync.done:
                 break
     finally:
-        _mirror(fresh, sync, asked_at=asked_at, dry_run=dry_run)
+        _mirror(fresh, skipped, sync, asked_at=asked_at, dry_run=dry_run)
 
 
 def finish_sync(sync: Sync, *, dry_run: bool = False) -> SyncReport:
     """Mark what was not listed as missing; return the counts.
 
-    Raise `InvalidResponse`, and mark nothing, if an item could not be read: it may be any page.
+    Raise `InvalidResponse`, and mark nothing, if an item had no number: it may be any page.
     """
-    if sync.skipped:
-        message = f"{sync.skipped} listed pages cannot be read: {sync.why}"
+    if sync.nameless:
+        named = " ".join(sync.report.skipped_pages)
+        message = f"{sync.nameless} listed pages cannot be told apart: {named}"
         raise InvalidResponse(message)
     if dry_run:
         return sync.report
     rows = PaymentPage.objects.primary()
     # The service lists the pages of our key's mode alone: those of the other are not gone.
-    listed = rows.confirmed().filter(domain__in=("", conf.mode))
+    listed = rows.confirmed().filter(domain=conf.mode)
     gone = listed.filter(missing_since__isnull=True, synced_at__lt=sync.started)
     sync.report.missing = gone.update(missing_since=timezone.now())
-    unfinished = rows.filter(remote_id__isnull=True).order_by("pk")
+    unfinished = rows.filter(remote_id__isnull=True, domain__in=("", conf.mode)).order_by("pk")
     sync.report.unfinished = tuple(unfinished.values_list("slug", flat=True)[:100])
     return sync.report
 
@@ -150,6 +147,7 @@ def pages_of_equal_price() -> list[tuple[str, int, int]]:
     rows = (
         PaymentPage.objects.primary()
         .on_sale()
+        .filter(domain=conf.mode)
         .values_list("currency", "amount")
         .annotate(pages=Count("pk"))
         .filter(pages__gt=1)
@@ -158,114 +156,47 @@ def pages_of_equal_price() -> list[tuple[str, int, int]]:
     return [(currency, amount or 0, pages) for currency, amount, pages in rows]
 
 
-def _next_list(sync: Sync) -> list[PageResource]:
-    """Read one list; return its pages that were not seen yet."""
+def _next_list(sync: Sync, skipped: list[SkippedPage]) -> list[PageResource]:
+    """Read one list; return its pages that were not seen yet, and add to `skipped` what is none.
+
+    A list that names no page for the first time is the last one.
+    """
     if sync.number > MAX_LISTS:
         raise InvalidResponse(f"The listing of pages does not end after {MAX_LISTS} lists.")
     found = get_client().list_pages(per_page=PER_PAGE, page=sync.number)
     fresh = {page.id: page for page in found.items if page.id not in sync.seen}
+    unread = [item for item in found.skipped if item.number not in sync.seen]
+    numbers = {item.number for item in unread if item.number is not None}
     sync.number += 1
     sync.total = found.total
-    sync.skipped += len(found.skipped)
-    sync.why = sync.why or next(iter(found.skipped), "")
-    sync.seen.update(fresh)
-    sync.last = tuple(page.id for page in found.items)
+    sync.done = not fresh and not numbers
+    skipped += unread
+    sync.seen.update(fresh, numbers)
+    sync.last = (*(page.id for page in found.items), *numbers)
     return list(fresh.values())
 
 
 def _mirror(
-    resources: list[PageResource], sync: Sync, *, asked_at: dt.datetime, dry_run: bool
+    resources: list[PageResource],
+    skipped: list[SkippedPage],
+    sync: Sync,
+    *,
+    asked_at: dt.datetime,
+    dry_run: bool,
 ) -> None:
-    if not resources:
-        return
-    try:
-        _write(resources, sync, asked_at=asked_at, dry_run=dry_run)
-    except IntegrityError:
-        # Another sync, or staff, made one of these rows meanwhile: now it is found.
-        _write(resources, sync, asked_at=asked_at, dry_run=dry_run)
-
-
-def _write(
-    resources: list[PageResource], sync: Sync, *, asked_at: dt.datetime, dry_run: bool
-) -> None:
-    rows = PaymentPage.objects.primary()
-    by_id = {row.remote_id: row for row in rows.filter(remote_id__in=[r.id for r in resources])}
-    keys = [slug_key(resource.slug) for resource in resources if resource.id not in by_id]
-    # By its slug: a row whose creation was not confirmed, or a page made anew under the slug.
-    by_slug = {row.slug_key: row for row in rows.filter(slug_key__in=keys)}
     # Another web server began this sync, perhaps by a clock that is ahead of ours.
     now = max(timezone.now(), sync.started)
-    new: list[PaymentPage] = []
-    changed: list[PaymentPage] = []
-    same: list[int] = []
-    newer = 0
-    for resource in resources:
-        row = by_id.get(resource.id) or by_slug.get(slug_key(resource.slug))
-        if row is None:
-            new.append(_apply(PaymentPage(token=_free_token(resource)), resource, now))
-        elif row.synced_at is not None and row.synced_at >= asked_at:
-            # It was saved after we asked: the list is older than what the mirror shows.
-            newer += 1
-        elif _differs(row, resource):
-            changed.append(_apply(row, resource, now))
-        else:
-            same.append(row.pk)
-    if not dry_run:
-        rows.bulk_create(new)
-        if changed:
-            rows.bulk_update(
-                changed, [*_FIELDS, "drift", "inactive_since", "synced_at", "missing_since"]
-            )
-        if same:
-            rows.filter(pk__in=same).update(synced_at=now, missing_since=None)
+    written = write_rows(resources, asked_at=asked_at, now=now, dry_run=dry_run)
     report = sync.report
-    report.added += len(new)
-    report.changed += len(changed)
-    report.unchanged += len(same) + newer
-    report.drifted += sum(bool(row.drift) for row in changed)
-
-
-_FIELDS = (
-    "remote_id",
-    "slug",
-    "slug_key",
-    "name",
-    "description",
-    "domain",
-    "active",
-    "amount",
-    "currency",
-    "redirect_url",
-    "custom_fields",
-    "metadata",
-    "created_at",
-    "updated_at",
-)
-
-
-def _apply(row: PaymentPage, resource: PageResource, now: dt.datetime) -> PaymentPage:
-    fields = mirrored_fields(resource)
-    if row.pk is not None:
-        note_drift(row, fields)
-        note_inactive(row, fields)
-    for name, value in fields.items():
-        setattr(row, name, value)
-    row.synced_at, row.missing_since = now, None
-    return row
-
-
-def _differs(row: PaymentPage, resource: PageResource) -> bool:
-    return any(getattr(row, name) != value for name, value in mirrored_fields(resource).items())
-
-
-def _free_token(resource: PageResource) -> uuid.UUID:
-    """Return the callback token in a page's own redirect address, if it is one of ours.
-
-    A page made by this site whose row was lost then keeps its callback.
-    """
-    match = _TOKEN.search(urlsplit(resource.redirect_url).path) if resource.redirect_url else None
-    if match is None:
-        return uuid.uuid4()
-    token = uuid.UUID(match[1])
-    taken = PaymentPage.objects.primary().filter(token=token).exists()
-    return uuid.uuid4() if taken else token
+    report.added += written.added
+    report.changed += written.changed
+    report.unchanged += written.unchanged
+    report.drifted += written.drifted
+    left_out = [*skipped, *written.refused]
+    report.skipped += len(left_out)
+    report.skipped_pages += tuple(item.why for item in left_out)
+    report.skipped_pages = report.skipped_pages[:NAMED]
+    numbers = [item.number for item in left_out if item.number is not None]
+    sync.nameless += len(left_out) - len(numbers)
+    if numbers and not dry_run:
+        touch_rows(conf.mode, numbers, now)

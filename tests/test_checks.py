@@ -8,6 +8,7 @@ from django.core.checks import run_checks
 
 from payments_pages import checks
 
+SITE = "https://shop.merchant.ps"
 LIVE = {
     "SECRET_KEY": "sk_live_abc",
     "BASE_URL": "https://api.example",
@@ -23,7 +24,7 @@ def found(prefix: str = "payments_pages") -> list[str]:
 
 
 def test_sound_settings_are_silent(configure: Any) -> None:
-    configure(**LIVE, SITE_URL="https://shop.example")
+    configure(**LIVE, SITE_URL=SITE)
     assert found() == []
 
 
@@ -42,6 +43,17 @@ def test_sound_settings_are_silent(configure: Any) -> None:
         ({"PAY_URL": "pay.example"}, ["payments_pages.E004"]),
         ({"SITE_URL": "http://shop.example"}, ["payments_pages.E004"]),
         ({"BASE_URL": "http://[::1"}, ["payments_pages.E004"]),
+        ({"SITE_URL": "https://shop.merchant.ps/shop"}, ["payments_pages.E004"]),
+        ({"SITE_URL": "https://shop.merchant.ps/?x=1"}, ["payments_pages.E004"]),
+        ({"SITE_URL": " https://shop.merchant.ps"}, ["payments_pages.E004"]),
+        ({"SITE_URL": "https://shop.merchant.ps/"}, []),
+        ({"SITE_URL": "http://shop.localhost:8000"}, []),
+        ({"SITE_URL": "https://shop.example"}, ["payments_pages.E034"]),
+        ({"SITE_URL": "https://www.Example.com/"}, ["payments_pages.E034"]),
+        ({"SITE_URL": "https://example.org:8443"}, ["payments_pages.E034"]),
+        ({"SITE_URL": "https://shop.test"}, ["payments_pages.E034"]),
+        ({"SITE_URL": "https://shop.invalid."}, ["payments_pages.E034"]),
+        ({"SITE_URL": "https://notexample.com"}, []),
         ({"MODE": "prod"}, ["payments_pages.E005"]),
         ({"SECRET_KEY": "abc"}, ["payments_pages.E005"]),
         ({"MODE": "test"}, ["payments_pages.E006"]),
@@ -85,7 +97,7 @@ def test_sound_settings_are_silent(configure: Any) -> None:
     ],
 )
 def test_a_wrong_setting_is_found(configure: Any, keys: dict[str, Any], ids: list[str]) -> None:
-    configure(**{**LIVE, "SITE_URL": "https://shop.example", **keys})
+    configure(**{**LIVE, "SITE_URL": SITE, **keys})
     assert found() == ids
 
 
@@ -95,7 +107,7 @@ def test_a_setting_that_is_no_dict_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_urls_that_are_not_included_are_found(settings: Any, configure: Any) -> None:
-    configure(**LIVE, SITE_URL="https://shop.example")
+    configure(**LIVE, SITE_URL=SITE)
     settings.ROOT_URLCONF = "tests.empty_urls"
     assert found() == ["payments_pages.E015"]
 
@@ -144,7 +156,7 @@ SHARED = "django.core.cache.backends.filebased.FileBasedCache"
 def test_a_cache_that_each_process_has_for_itself_is_found_on_deploy(
     settings: Any, configure: Any, backend: str, warned: bool
 ) -> None:
-    configure(**LIVE, SITE_URL="https://shop.example", CACHE="counters")
+    configure(**LIVE, SITE_URL=SITE, CACHE="counters")
     settings.CACHES = {
         "default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"},
         "counters": {"BACKEND": backend, "LOCATION": "/nowhere"},
@@ -163,7 +175,7 @@ def test_a_callable_key_is_not_called(configure: Any) -> None:
     def vault() -> str:
         raise AssertionError("a check asked the vault")
 
-    configure(**{**LIVE, "SECRET_KEY": vault}, SITE_URL="https://shop.example")
+    configure(**{**LIVE, "SECRET_KEY": vault}, SITE_URL=SITE)
     assert found() == ["payments_pages.W007"]
     configure(MODE="live")
     assert found() == []

@@ -300,7 +300,7 @@ def test_an_answer_that_does_not_show_the_change_is_checked_by_a_fetch(sandbox: 
     update_page(page, amount=1999)
     page.refresh_from_db()
     assert page.amount == 1999
-    assert sandbox.calls("GET", f"/page/{page.remote_id}") == 1
+    assert sandbox.calls("GET", f"/page/{page.remote_id}") == 2, "for its name, and to look"
 
 
 def test_a_change_that_the_service_did_not_take_is_told(sandbox: Sandbox) -> None:

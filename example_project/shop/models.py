@@ -45,11 +45,12 @@ class Offer(models.Model):
 
     `names` and `descriptions` hold translations by language code; in a language they lack, the
     page's own name and description are shown. One that is sold in a popup is paid on the shop's
-    own site, at the page's price; a page without a price cannot be.
+    own site, at the page's price; a page without a price cannot be. It goes with a page that
+    staff remove; one that was ordered keeps its page.
     """
 
     page = models.OneToOneField(
-        PaymentPage, verbose_name=_("payment page"), on_delete=models.PROTECT, related_name="offer"
+        PaymentPage, verbose_name=_("payment page"), on_delete=models.CASCADE, related_name="offer"
     )
     kind = models.CharField(_("kind"), max_length=16, choices=Kind, default=Kind.LICENCE)
     names = models.JSONField(

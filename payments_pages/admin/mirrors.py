@@ -16,7 +16,10 @@ class ServiceAdmin(ListAdmin):
     actions_on_bottom = False
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's signature
-        """Refuse to everybody: a page is deactivated, a payment is never forgotten."""
+        """Refuse to everybody: a page is deactivated, a payment is never forgotten.
+
+        To remove pages that the service does not have is an action of its own.
+        """
         return False
 
     def get_urls(self) -> list[URLPattern]:

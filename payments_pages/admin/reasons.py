@@ -75,23 +75,21 @@ class AttributeForm(ActionForm):
     def clean_page(self) -> PaymentPage:
         """Find the one page that was meant; refuse what fits none or several."""
         typed: str = self.cleaned_data["page"].strip()
-        pages = PaymentPage.objects.primary()
-        ours = Q(domain__in=("", conf.mode_or_blank))
         slug = typed.rstrip("/").rpartition("/")[2]
         try:
-            found = pages.filter(slug_key=slug_key(slug)).first()
+            mode = conf.mode
         except UnusableKey as error:
             raise forms.ValidationError(explain(error)) from error
+        pages = PaymentPage.objects.primary().filter(domain=mode)
+        found = pages.filter(slug_key=slug_key(slug, mode)).first()
         if found is not None:
             return found
         if typed.isascii() and typed.isdigit() and len(typed) <= _ID_DIGITS:
-            found = pages.filter(ours, remote_id=int(typed)).first()
+            found = pages.filter(remote_id=int(typed)).first()
         if found is not None:
             return found
         # Compared here as well: a collation may take "Tea" and "tea" for one name.
-        named = [
-            page for page in pages.filter(ours, name=typed)[:SUGGESTIONS] if page.name == typed
-        ]
+        named = [page for page in pages.filter(name=typed)[:SUGGESTIONS] if page.name == typed]
         if len(named) > 1:
             raise forms.ValidationError(_("Several pages have this name. Give the slug."))
         if not named:
@@ -109,5 +107,5 @@ class AttributeForm(ActionForm):
         for code, amount in most.items():
             fits |= Q(currency=code) & (Q(amount__isnull=True) | Q(amount__lte=amount))
         pages = PaymentPage.objects.primary().confirmed().sold_here()
-        pages = pages.filter(fits, domain__in=("", conf.mode_or_blank))
+        pages = pages.filter(fits, domain=conf.mode_or_blank)
         return list(pages.exclude(slug="").order_by("-active", "-amount", "pk")[:SUGGESTIONS])

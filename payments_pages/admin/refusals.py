@@ -9,6 +9,7 @@ from payments_pages.exceptions import (
     PaymentsPagesError,
     RequestRefused,
     ServiceError,
+    UnreadablePage,
     UnusableKey,
 )
 
@@ -26,8 +27,8 @@ def explain(error: PaymentsPagesError | DatabaseError) -> str:
         return gettext("The database is busy. The service may have taken the change: sync.")
     if isinstance(error, AuthenticationFailed | UnusableKey):
         return _key_trouble(error)
-    if isinstance(error, RequestRefused):
-        return gettext("The service refused this: %(message)s") % {"message": error}
+    if isinstance(error, UnreadablePage | RequestRefused):
+        return _in_its_words(error)
     if not isinstance(error, ServiceError):
         return str(error)
     if error.maybe_done:
@@ -35,6 +36,14 @@ def explain(error: PaymentsPagesError | DatabaseError) -> str:
             "The service did not answer. It may have taken the change: save again, or sync."
         )
     return gettext("The service cannot be reached right now. Nothing was changed.")
+
+
+def _in_its_words(error: UnreadablePage | RequestRefused) -> str:
+    if isinstance(error, UnreadablePage):
+        text = gettext("The service’s answer cannot be mirrored: %(message)s")
+    else:
+        text = gettext("The service refused this: %(message)s")
+    return text % {"message": error}
 
 
 def _key_trouble(error: AuthenticationFailed | UnusableKey) -> str:

@@ -1,6 +1,13 @@
 """Find wrong settings before a payer does. One function a theme; only `check --database` asks the database."""
 
-from payments_pages.checks.addresses import check_addresses, check_urls, check_webhook
+from payments_pages.checks.addresses import (
+    check_addresses,
+    check_languages,
+    check_own_address,
+    check_site_is_known,
+    check_urls,
+    check_webhook,
+)
 from payments_pages.checks.caches import check_cache, check_shared_cache
 from payments_pages.checks.charsets import check_charset
 from payments_pages.checks.delivery import check_delivery, check_tasks
@@ -20,10 +27,13 @@ __all__ = [
     "check_delivery",
     "check_handler",
     "check_keys",
+    "check_languages",
     "check_mode",
     "check_numbers",
+    "check_own_address",
     "check_patterns",
     "check_shared_cache",
+    "check_site_is_known",
     "check_tasks",
     "check_texts",
     "check_urls",

@@ -7,15 +7,26 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.checks import CheckMessage, Tags, register
 from django.urls import NoReverseMatch, Resolver404, reverse
+from django.utils import translation
 
+from payments_pages.addresses import is_loopback
 from payments_pages.checks.messages import Configs, error, is_texts, warning
 from payments_pages.choices import Mode
 from payments_pages.conf import conf
+from payments_pages.origins import is_origin, is_reserved, is_safe
 from payments_pages.signatures import ALGORITHMS
 
-__all__ = ["check_addresses", "check_urls", "check_webhook"]
+__all__ = [
+    "check_addresses",
+    "check_languages",
+    "check_own_address",
+    "check_site_is_known",
+    "check_urls",
+    "check_webhook",
+]
 
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_LANGUAGES = 3
+_OWN = '"SITE_URL": "https://" and the name that payers know this site by'
 
 
 @register(Tags.security)
@@ -26,25 +37,47 @@ def check_addresses(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
         address = conf.get(key)
         if address in (None, ""):
             continue
-        if not _is_safe(str(address)):
+        if not is_safe(str(address)):
             hint = f'"{key}": "https://…" (http only on this machine itself)'
             messages.append(error(f"PAYMENTS_PAGES[{key!r}] is not a safe address.", hint, 4))
     base = str(conf.get("BASE_URL", ""))
-    if _is_safe(base) and urlsplit(base).hostname in _LOOPBACK and _is_live():
+    if is_safe(base) and is_loopback(urlsplit(base).hostname or "") and _is_live():
         hint = '"BASE_URL": the address of the service\'s API, from its documentation'
         messages.append(warning("A live key is used with a sandbox's address.", hint, 1))
     return messages
 
 
-def _is_safe(address: str) -> bool:
-    try:
+@register(Tags.security)
+def check_own_address(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
+    """E004: SITE_URL with a path. E034: of a host that nobody has; W021: with a test key."""
+    address = str(conf.get("SITE_URL", "") or "")
+    if not is_safe(address):
+        return []
+    messages: list[CheckMessage] = []
+    if not is_origin(address):
         parts = urlsplit(address)
-        host, _port = parts.hostname, parts.port
-    except ValueError:
-        return False
-    if not host or parts.username or parts.password or parts.query or parts.fragment:
-        return False
-    return parts.scheme == "https" or (parts.scheme == "http" and host in _LOOPBACK)
+        hint = f'"SITE_URL": "{parts.scheme}://{parts.netloc}"'
+        message = "PAYMENTS_PAGES['SITE_URL'] has a path: ours would be put behind it."
+        messages.append(error(message, hint, 4))
+    if is_reserved(address):
+        message = (
+            "PAYMENTS_PAGES['SITE_URL'] is an address of documentation: payers cannot reach it."
+        )
+        live = _is_live()
+        messages.append(error(message, _OWN, 34) if live else warning(message, _OWN, 21))
+    return messages
+
+
+@register(Tags.security, deploy=True)
+def check_site_is_known(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
+    """W020: where payers come back to is taken from staff's requests."""
+    if conf.site_url:
+        return []
+    message = (
+        "PAYMENTS_PAGES['SITE_URL'] is not set: pages made in the admin get the address that "
+        "staff happen to use, for good; commands can make none."
+    )
+    return [warning(message, _OWN, 20)]
 
 
 def _is_live() -> bool:
@@ -79,6 +112,26 @@ def check_urls(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
         except (NoReverseMatch, Resolver404):
             return [error(message, hint, number)]
     return []
+
+
+@register(Tags.urls)
+def check_languages(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
+    """W022: the address that payers come back to has a language in it."""
+    if not getattr(settings, "ROOT_URLCONF", None) or not settings.USE_I18N:
+        return []
+    addresses: set[str] = set()
+    # Each language costs a copy of the site's routes, and a few are enough to tell.
+    for code, _name in settings.LANGUAGES[:_LANGUAGES]:
+        with translation.override(code):
+            try:
+                addresses.add(reverse("payments_pages:callback"))
+            except NoReverseMatch:
+                return []  # E015 says so
+    if len(addresses) < 2:
+        return []
+    hint = 'Outside of i18n_patterns(): path("payments/", include("payments_pages.urls"))'
+    message = "The address that payers come back to depends on the language."
+    return [warning(message, hint, 22)]
 
 
 @register(Tags.security)

@@ -36,12 +36,12 @@ class Migration(migrations.Migration):
             name='PaymentPage',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('remote_id', models.BigIntegerField(blank=True, editable=False, null=True, unique=True, verbose_name='number at the service')),
+                ('remote_id', models.BigIntegerField(blank=True, editable=False, null=True, verbose_name='number at the service')),
                 ('token', models.UUIDField(default=uuid.uuid4, editable=False, unique=True, verbose_name='callback token')),
                 ('name', models.CharField(max_length=255, verbose_name='name')),
                 ('description', models.TextField(blank=True, verbose_name='description')),
                 ('slug', models.CharField(blank=True, max_length=255, verbose_name='slug')),
-                ('slug_key', models.CharField(editable=False, max_length=64, unique=True)),
+                ('slug_key', models.CharField(editable=False, max_length=64, null=True, unique=True)),
                 ('amount', models.BigIntegerField(blank=True, help_text='In minor units; empty: the payer chooses.', null=True, verbose_name='amount')),
                 ('currency', models.CharField(blank=True, editable=False, max_length=16, verbose_name='currency')),
                 ('active', models.BooleanField(default=True, verbose_name='active')),
@@ -60,9 +60,9 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'payment page',
                 'verbose_name_plural': 'payment pages',
-                'permissions': [('sync_paymentpage', 'Can sync pages with the service')],
+                'permissions': [('sync_paymentpage', 'Can sync pages with the service'), ('remove_paymentpage', 'Can remove pages that the service does not have')],
                 'indexes': [models.Index(fields=['slug'], name='pp_page_slug'), models.Index(fields=['active', 'currency', 'amount'], name='pp_page_price')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('amount__isnull', True), ('amount__gt', 0), _connector='OR'), name='pp_page_amount_positive')],
+                'constraints': [models.UniqueConstraint(fields=('domain', 'remote_id'), name='pp_page_number'), models.CheckConstraint(condition=models.Q(('amount__isnull', True), ('amount__gt', 0), _connector='OR'), name='pp_page_amount_positive')],
             },
         ),
         migrations.CreateModel(

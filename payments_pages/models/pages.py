@@ -1,6 +1,7 @@
 """Mirror the service's payment pages."""
 
 import uuid
+from typing import Any
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -17,6 +18,10 @@ class PaymentPageQuerySet(PrimaryQuerySet["PaymentPage"]):
     def confirmed(self) -> "PaymentPageQuerySet":
         """Return the pages that the service is known to have."""
         return self.filter(remote_id__isnull=False)
+
+    def gone(self) -> "PaymentPageQuerySet":
+        """Return the pages that nobody can pay on: missing at the service, or never confirmed."""
+        return self.filter(models.Q(remote_id__isnull=True) | models.Q(missing_since__isnull=False))
 
     def on_sale(self) -> "PaymentPageQuerySet":
         """Return active pages that have a price and that the service is known to have."""
@@ -37,13 +42,16 @@ class PaymentPageQuerySet(PrimaryQuerySet["PaymentPage"]):
         """
         if not page.active or page.amount is None:
             return self.none()
-        return self.on_sale().filter(currency=page.currency, amount=page.amount).exclude(pk=page.pk)
+        twins = self.on_sale().filter(currency=page.currency, amount=page.amount)
+        return twins.filter(domain=page.domain).exclude(pk=page.pk)
 
 
 class PaymentPage(models.Model):
     """Mirror one hosted page; names are the wire's.
 
-    The row is written *before* the page is asked for, with `remote_id` null: were the answer
+    A page is its number at the service in its mode (`domain`): slugs and names change hands.
+    `slug_key` is the hash of mode and slug; null where the service has since given the slug to
+    another page, for a slug leads to one page at a time. The row is written *before* the page is asked for, with `remote_id` null: were the answer
     lost, its slug says what to look for (case C53), and its `token`, which is in the page's
     `redirect_url`, is not lost with it. `drift` holds, by field, what staff had last set where
     a sync found that the service had changed it; the fields themselves follow the service.
@@ -53,13 +61,15 @@ class PaymentPage(models.Model):
     """
 
     remote_id = models.BigIntegerField(
-        _("number at the service"), null=True, blank=True, unique=True, editable=False
+        _("number at the service"), null=True, blank=True, editable=False
     )
     token = models.UUIDField(_("callback token"), default=uuid.uuid4, unique=True, editable=False)
     name = models.CharField(_("name"), max_length=255)
     description = models.TextField(_("description"), blank=True)
     slug = models.CharField(_("slug"), max_length=255, blank=True)
-    slug_key = models.CharField(max_length=64, unique=True, editable=False)
+    slug_key = models.CharField(  # noqa: DJ001 - unique, so that many may have none
+        max_length=64, unique=True, null=True, editable=False
+    )
     amount = models.BigIntegerField(
         _("amount"),
         null=True,
@@ -82,21 +92,28 @@ class PaymentPage(models.Model):
     )
     drift = models.JSONField(_("changed at the service"), default=dict, editable=False)
 
+    # No column: what the service did otherwise than just asked, as (field, asked for, as it is).
+    differences: tuple[tuple[str, Any, Any], ...] = ()
+
     objects = PaymentPageQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("payment page")
         verbose_name_plural = _("payment pages")
-        permissions = [("sync_paymentpage", _("Can sync pages with the service"))]
+        permissions = [
+            ("sync_paymentpage", _("Can sync pages with the service")),
+            ("remove_paymentpage", _("Can remove pages that the service does not have")),
+        ]
         indexes = [
             models.Index(fields=["slug"], name="pp_page_slug"),
             models.Index(fields=["active", "currency", "amount"], name="pp_page_price"),
         ]
         constraints = [
+            models.UniqueConstraint(fields=["domain", "remote_id"], name="pp_page_number"),
             models.CheckConstraint(
                 condition=models.Q(amount__isnull=True) | models.Q(amount__gt=0),
                 name="pp_page_amount_positive",
-            )
+            ),
         ]
 
     def __str__(self) -> str:

@@ -155,7 +155,9 @@ class Api:
     def _update(self, key: str, request: ApiRequest) -> Answer:
         body = _read_json(request)
         page = self._page(key)
-        values: Payload = {"name": _text(body, "name", required=True)}
+        # Required, and blank only where it is so already (our decision).
+        named = _text(body, "name", required=body.get("name") != page["name"])
+        values: Payload = {"name": named}
         if "amount" in body:
             amount = body["amount"]
             # JSON's true is not a number, but Python's is.

@@ -17,6 +17,7 @@ from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import URLPattern
+from django.utils import timezone
 
 from example_project.shop.models import Offer
 from payments_pages.admin.actions import ACTIONS, fingerprint
@@ -104,6 +105,12 @@ def unattribute(stage: Stage) -> None:
 
 def drift(stage: Stage) -> None:
     PaymentPage.objects.update(drift={"name": "Tea chest"})
+
+
+def lose(stage: Stage) -> None:
+    """Let the service lose a page that nobody paid."""
+    Transaction.objects.update(page=None)
+    PaymentPage.objects.update(missing_since=timezone.now())
 
 
 def can_ask(stage: Stage) -> None:
@@ -225,6 +232,7 @@ LISTS: dict[tuple[str, str], Choice] = {
     (PAGE, "send_drift_back"): Choice(DECIDE, (("confirmed", "yes"),), before=drift),
     (PAGE, "say_sold_here"): Choice(DECIDE, (("confirmed", "yes"),)),
     (PAGE, "say_sold_elsewhere"): Choice(DECIDE, (("confirmed", "yes"),)),
+    (PAGE, "remove_pages"): Choice(DECIDE, (("confirmed", "yes"),), before=lose),
 }
 """By model and action."""
 

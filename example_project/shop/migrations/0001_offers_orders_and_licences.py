@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
                 ('names', models.JSONField(blank=True, default=dict, validators=[example_project.shop.models.validate_translations], verbose_name='names by language')),
                 ('descriptions', models.JSONField(blank=True, default=dict, validators=[example_project.shop.models.validate_translations], verbose_name='descriptions by language')),
                 ('popup', models.BooleanField(default=False, verbose_name='sold in a popup')),
-                ('page', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='offer', to='payments_pages.paymentpage', verbose_name='payment page')),
+                ('page', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='offer', to='payments_pages.paymentpage', verbose_name='payment page')),
             ],
             options={
                 'verbose_name': 'offer',

@@ -90,7 +90,9 @@ class PaymentPageChangeForm(PaymentPageForm):
         """Show what the page is, not what was typed, wherever a refused form is read-only."""
         super()._post_clean()
         if self.errors:
-            self.instance = PaymentPage.objects.primary().get(pk=self.instance.pk)
+            # A creation that the service refused leaves no row.
+            page = PaymentPage.objects.primary().filter(pk=self.instance.pk).first()
+            self.instance = page or self.instance
 
     def submit(self) -> PaymentPage:
         """Update the page at the service, or finish a creation that was not confirmed."""

@@ -70,6 +70,11 @@ def _stuck(name: str) -> str:
             "A redirect address cannot be sent back: the service takes it only with a new page. "
             "Make a new page, or change it in the service’s own dashboard."
         )
+    if name != "amount":
+        return _(
+            "A text as long as this one may not be whole here, so it cannot be sent back. Change "
+            "it in the service’s own dashboard."
+        )
     return _(
         "That the payer chooses the amount cannot be sent back: the service has no way to take a "
         "price off a page. Make a new page."

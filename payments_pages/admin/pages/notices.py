@@ -14,10 +14,11 @@ from django.utils.translation import gettext as _
 
 from payments_pages.admin.cells import mode_name, moment, money
 from payments_pages.admin.pages.cells import is_of_other_mode, web_address
-from payments_pages.exceptions import PageError
+from payments_pages.conf import conf
+from payments_pages.exceptions import PaymentsPagesError
+from payments_pages.links import callback_url, is_same_callback
 from payments_pages.models import PaymentPage
 from payments_pages.ownership import ELSEWHERE, is_site_known
-from payments_pages.pages import callback_url
 
 __all__ = ["EqualPrice", "equal_prices", "page_notices"]
 
@@ -69,7 +70,8 @@ def _notices(page: PaymentPage, site_url: str, address: Address) -> Iterator[Saf
             time=moment(page.missing_since),
         )
         return
-    if page.seller != ELSEWHERE and not _comes_back(page, site_url):
+    ours = _callback(page, site_url) if page.seller != ELSEWHERE else ""
+    if ours and not is_same_callback(page.redirect_url, ours):
         yield format_html(
             _(
                 "Payers do not come back to this site from this page. Their payments reach us "
@@ -77,9 +79,7 @@ def _notices(page: PaymentPage, site_url: str, address: Address) -> Iterator[Saf
                 "lets nobody change a redirect address here: make a new page, or change it in "
                 "the service’s own dashboard to {ours}"
             ),
-            ours=format_html(
-                '<bdi dir="ltr" class="pp-address">{}</bdi>', _callback(page, site_url)
-            ),
+            ours=format_html('<bdi dir="ltr" class="pp-address">{}</bdi>', ours),
         )
     twins = list(PaymentPage.objects.like(page).order_by("pk")[: SHOWN_PAGES + 1])
     if twins:
@@ -98,6 +98,8 @@ def equal_prices(address: Address) -> list[EqualPrice]:
     The first reads each page once: a subquery for each page would read them all each time.
     """
     on_sale = PaymentPage.objects.on_sale()
+    if mode := conf.mode_or_blank:
+        on_sale = on_sale.filter(domain=mode)
     prices = (
         on_sale.order_by("currency", "amount")
         .values_list("currency", "amount")
@@ -154,12 +156,8 @@ def _elsewhere(page: PaymentPage) -> SafeString:
 
 
 def _callback(page: PaymentPage, site_url: str) -> str:
+    """Return the page's address at this site; "" where this request does not tell it."""
     try:
         return callback_url(page, site_url)
-    except PageError:
+    except PaymentsPagesError:
         return ""
-
-
-def _comes_back(page: PaymentPage, site_url: str) -> bool:
-    """Tell whether the page's redirect address is this site's callback for its token."""
-    return page.redirect_url.rstrip("/") == _callback(page, site_url).rstrip("/") != ""

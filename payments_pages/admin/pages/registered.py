@@ -27,6 +27,7 @@ from payments_pages.admin.pages.slugs import URL_NAME as SLUG_URL
 from payments_pages.admin.pages.slugs import SlugCheck
 from payments_pages.admin.pages.sold import PageChangeList, last_days, show_sold, sold_by_page
 from payments_pages.admin.pages.syncing import SyncSteps
+from payments_pages.differences import describe_differences
 from payments_pages.models import PaymentPage
 from payments_pages.pages import public_url
 from payments_pages.resources import read_metadata
@@ -45,8 +46,8 @@ class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugChec
     search_fields = ("name", "slug")
     ordering = ("-pk",)
     actions = (
-        "deactivate_pages", "activate_pages", "keep_drift", "send_drift_back", "say_sold_here",
-        "say_sold_elsewhere",
+        "deactivate_pages", "activate_pages", "keep_drift", "send_drift_back", "remove_pages",
+        "say_sold_here", "say_sold_elsewhere",
     )  # fmt: skip
     change_list_template = "admin/payments_pages/paymentpage/change_list.html"
     change_form_template = "admin/payments_pages/paymentpage/change_form.html"
@@ -176,8 +177,8 @@ class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugChec
         return [{"changed": {"fields": names}}] if names else []
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Say what the service answered unexpectedly; the use case has saved the page already."""
-        if text := form.surprise():
+        """Say what the service did otherwise; the use case has saved the page already."""
+        for text in filter(None, (form.surprise(), describe_differences(obj))):
             self.message_user(request, text, messages.WARNING)
 
     def changelist_view(

@@ -71,13 +71,13 @@ def availability(slug: str) -> tuple[str, str]:
         return "invalid", str(error)
     try:
         ours = PaymentPage.objects.filter(slug_key=slug_key(slug))
-        if ours.confirmed().exists():
+        if ours.confirmed().filter(missing_since__isnull=True).exists():
             return "taken", _("You already have a page with this slug.")
         free = get_client().check_slug(slug)
     except PaymentsPagesError:
         return "unknown", _("It cannot be checked right now. It will be checked when you save.")
     if free:
         return "free", _("This slug is free.")
-    if ours.exists():
+    if ours.filter(remote_id__isnull=True).exists():
         return "free", _("The service has a page with this slug that you began: save to adopt it.")
     return "taken", _("This slug is taken. Choose another one.")

@@ -5,10 +5,13 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from django.contrib import admin, messages
+from django.contrib.admin.models import DELETION, LogEntry
+from django.contrib.contenttypes.models import ContentType
 from django.db import DatabaseError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -18,6 +21,7 @@ from payments_pages.admin.refusals import explain
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import PaymentPage
 from payments_pages.pages import keep_theirs, send_ours_back, set_active
+from payments_pages.removal import remove_page
 
 __all__ = ["BulkActions"]
 
@@ -28,13 +32,17 @@ PATIENCE: Final = 15.0
 
 
 class Job(NamedTuple):
-    """Describe one bulk action: what it asks before, does to each, and says after."""
+    """Describe one bulk action: what it asks before, does to each, and says after.
+
+    If it `removes`, no page is left to lead to.
+    """
 
     action: str
     title: str
     question: str
     done: str
     do: Callable[[PaymentPage], object]
+    removes: bool = False
 
 
 class Result(NamedTuple):
@@ -109,6 +117,31 @@ class BulkActions(PagesPart):
         )
         return self._run(request, queryset.exclude(drift={}), job)
 
+    @admin.action(
+        description=gettext_lazy("Remove selected pages that the service does not have…"),
+        permissions=["remove"],
+    )
+    def remove_pages(
+        self, request: HttpRequest, queryset: QuerySet[PaymentPage]
+    ) -> HttpResponse | None:
+        """Forget pages that are gone and that nobody paid; nothing is sent to the service."""
+        job = Job(
+            action="remove_pages",
+            title=_("Remove pages from this list"),
+            question=_(
+                "Only this site forgets these pages; nothing is sent to the service. A page that "
+                "the service has, or that a payment names, stays."
+            ),
+            done=_("Removed."),
+            do=remove_page,
+            removes=True,
+        )
+        return self._run(request, queryset, job)
+
+    def has_remove_permission(self, request: HttpRequest) -> bool:
+        """Say whether this person may remove pages that are gone."""
+        return request.user.has_perm("payments_pages.remove_paymentpage")
+
     def _run(
         self, request: HttpRequest, queryset: QuerySet[PaymentPage], job: Job
     ) -> HttpResponse | None:
@@ -120,6 +153,8 @@ class BulkActions(PagesPart):
             return None
         if not pages:
             text = _("Nothing to do: none of these pages was changed at the service.")
+            if job.removes:
+                text = _("Nothing to do: these pages were removed already.")
             self.message_user(request, text, messages.INFO)
             return None
         if job.question and "confirmed" not in request.POST:
@@ -134,11 +169,15 @@ class BulkActions(PagesPart):
 
     def _do(self, request: HttpRequest, page: PaymentPage, job: Job) -> str:
         """Do it to one page by itself; return what went wrong, or nothing."""
+        number = page.pk  # a deleted object has none
         try:
             job.do(page)
         except (PaymentsPagesError, DatabaseError) as error:
             return explain(error)
-        self.log_change(request, page, job.done)
+        if job.removes:
+            _log_removal(request, number, page)
+        else:
+            self.log_change(request, page, job.done)
         return ""
 
     def _answer(
@@ -157,10 +196,7 @@ class BulkActions(PagesPart):
             "media": self.media,
             "job": job,
             "asking": results is None,
-            "results": [
-                (self.change_url(row.page), row.page, badges(row.page), row.error)
-                for row in results or ()
-            ],
+            "results": [self._row(row, job) for row in results or ()],
             "done": len(results or ()) - failed,
             "failed": failed,
             "waiting": [(page, price(page.amount, page.currency)) for page in waiting],
@@ -168,3 +204,21 @@ class BulkActions(PagesPart):
         }
         name = "admin/payments_pages/paymentpage/bulk.html"
         return TemplateResponse(request, name, context)
+
+    def _row(self, result: Result, job: Job) -> tuple[str, PaymentPage, SafeString, str]:
+        page, error = result
+        if job.removes and not error:
+            return "", page, SafeString("–"), ""
+        return self.change_url(page), page, badges(page), error
+
+
+def _log_removal(request: HttpRequest, number: int, page: PaymentPage) -> None:
+    person: Any = request.user.pk
+    LogEntry.objects.create(
+        user_id=person,
+        content_type=ContentType.objects.get_for_model(PaymentPage),
+        object_id=str(number),
+        object_repr=str(page)[:200],
+        action_flag=DELETION,
+        change_message=_("Removed."),
+    )

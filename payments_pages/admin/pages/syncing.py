@@ -85,7 +85,7 @@ class SyncSteps(PagesPart):
                 return self._finished(request, report)
         except InvalidResponse as broken:
             if sync.done:
-                return self._useless(request)
+                return self._useless(request, sync.report)
             error = _broken_off(broken)
         except (PaymentsPagesError, DatabaseError) as broken:
             error = _broken_off(broken)
@@ -135,16 +135,19 @@ class SyncSteps(PagesPart):
                 report.drifted,
             ) % {"count": report.drifted}
             self.message_user(request, note, messages.WARNING)
+        if report.skipped:
+            self.message_user(request, _skipped_text(report), messages.WARNING)
         _log(request, text)
         return self._to_list(request)
 
-    def _useless(self, request: HttpRequest) -> HttpResponse:
+    def _useless(self, request: HttpRequest, report: SyncReport) -> HttpResponse:
         """End a sync that came through the list, but could not read all of it."""
         text = _(
             "Some listed pages cannot be read. All that could be read is mirrored, and nothing was "
             "marked as missing."
         )
         self.message_user(request, text, messages.ERROR)
+        self.message_user(request, _skipped_text(report), messages.WARNING)
         _log(request, text)
         return self._to_list(request)
 
@@ -168,9 +171,15 @@ def write_token(sync: Sync, person: object) -> str:
         "started": sync.started.isoformat(),
         "number": sync.number,
         "last": sync.last,
-        "skipped": sync.skipped,
-        "why": sync.why[:200],
-        "counts": [report.added, report.changed, report.unchanged, report.drifted],
+        "nameless": sync.nameless,
+        "skipped": [text[:200] for text in report.skipped_pages],
+        "counts": [
+            report.added,
+            report.changed,
+            report.unchanged,
+            report.drifted,
+            report.skipped,
+        ],
     }
     return signing.dumps(state, salt=_SALT, compress=True)
 
@@ -180,15 +189,21 @@ def read_token(token: str, person: object) -> Sync:
     state: dict[str, Any] = signing.loads(token, salt=_SALT, max_age=MAX_AGE)
     if state["person"] != str(person):
         raise signing.BadSignature("The token is somebody else's.")
-    added, changed, unchanged, drifted = state["counts"]
+    added, changed, unchanged, drifted, skipped = state["counts"]
     return Sync(
         started=dt.datetime.fromisoformat(state["started"]),
         number=state["number"],
         last=tuple(state["last"]),
         seen=set(state["last"]),
-        skipped=state["skipped"],
-        why=state["why"],
-        report=SyncReport(added=added, changed=changed, unchanged=unchanged, drifted=drifted),
+        nameless=state["nameless"],
+        report=SyncReport(
+            added=added,
+            changed=changed,
+            unchanged=unchanged,
+            drifted=drifted,
+            skipped=skipped,
+            skipped_pages=tuple(state["skipped"]),
+        ),
     )
 
 
@@ -198,6 +213,15 @@ def _broken_off(error: PaymentsPagesError | DatabaseError) -> str:
     told = AuthenticationFailed | ConfigurationError | DatabaseError | RequestRefused
     ours = isinstance(error, told)
     return f"{kept} {explain(error)}" if ours else kept
+
+
+def _skipped_text(report: SyncReport) -> str:
+    """Name the listed pages that are not mirrored."""
+    return ngettext(
+        "%(count)d listed page was left out: %(pages)s",
+        "%(count)d listed pages were left out: %(pages)s",
+        report.skipped,
+    ) % {"count": report.skipped, "pages": " ".join(report.skipped_pages)}
 
 
 def _progress_text(sync: Sync) -> str:

@@ -45,6 +45,10 @@ class Command(BaseCommand):
             self.stderr.write(
                 f"{report.drifted} pages are not as they were last set here: decide in the admin."
             )
+        for why in report.skipped_pages:
+            self.stderr.write(f"Left out: {why}")
+        if report.skipped > len(report.skipped_pages):
+            self.stderr.write(f"{report.skipped} listed pages were left out in all.")
         for slug in report.unfinished:
             self.stderr.write(
                 f"Not confirmed by the service: {slug}. Create it again, or ignore it."

@@ -323,6 +323,7 @@ def test_at_most_fifty_pages_are_suggested_all_of_which_fit(
             slug_key=f"key-{n}",
             amount=n * 400,
             currency="ILS",
+            domain="test",
         )
         for n in range(1, 101)
     )

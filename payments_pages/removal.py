@@ -1,0 +1,33 @@
+"""Forget pages that the service does not have and that no money hangs on."""
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from payments_pages.exceptions import PageError
+from payments_pages.models import PaymentPage, Verification
+
+__all__ = ["remove_page"]
+
+
+def remove_page(page: PaymentPage) -> None:
+    """Delete a page's row; nothing is sent to the service.
+
+    Raise `PageError`, and delete nothing, unless the page is missing there or was never
+    confirmed, and as long as anything names it: a payment, an expected payment, a reference that
+    is still asked about, or a row of the merchant's own that must not lose it.
+    """
+    rows = PaymentPage.objects.primary().filter(pk=page.pk)
+    asked = Verification.objects.primary().filter(page_claim=page.token)
+    try:
+        with transaction.atomic(using=rows.db):
+            # First, and conditional: a sync that finds the page at the same moment waits or wins.
+            if not rows.gone().update(slug_key=None):
+                raise PageError(_("The service has this page. Deactivate it instead."))
+            if asked.filter(state__in=asked.open_states).exists():
+                raise PageError(_("A payment that may be for this page is still asked about."))
+            unpaid = rows.filter(transactions__isnull=True, expected_payments__isnull=True)
+            deleted, _rows = unpaid.delete()
+            if not deleted:
+                raise PageError(_("A payment names this page: it says what was bought."))
+    except IntegrityError as error:
+        raise PageError(_("Something of this site still needs this page.")) from error
