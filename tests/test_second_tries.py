@@ -95,14 +95,18 @@ def test_a_claim_that_a_rival_undoes_is_made_again(tea_box: PaymentPage, sandbox
     assert found.outcome is Outcome.DELIVERED
 
 
-def test_the_claim_of_a_delivery_that_a_rival_undoes_is_made_again(
+def test_the_claim_of_a_delivery_that_a_rival_holds_is_made_by_the_next_caller(
     tea_box: PaymentPage, sandbox: Sandbox
 ) -> None:
+    """Nobody waits for the row; on SQLite it is the whole database that is waited for."""
     reference = sandbox.pay("tea-box")
     confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
     Good.objects.all().delete()
     Fulfilment.objects.update(state="pending", delivered_at=None)
     with a_rival_at(Fulfilment):
+        found = confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
+    if connection.vendor != "sqlite":
+        assert found.outcome is Outcome.DELIVERING
         found = confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
     assert found.outcome is Outcome.DELIVERED
     assert Good.objects.count() == 1

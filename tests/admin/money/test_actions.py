@@ -162,6 +162,19 @@ def test_what_has_moved_on_since_staff_looked_is_left_alone(
     assert not Event.objects.filter(kind="rejected").exists()
 
 
+def test_staff_are_told_that_a_payment_is_being_delivered_right_now(
+    staff: Client, held: Transaction
+) -> None:
+    """Nothing is done about it meanwhile."""
+    Fulfilment.objects.update(state=FulfilmentState.DELIVERING, reason="")
+    for name in ("approve", "reject", "retry"):
+        answer = staff.post(address(name, held), FORMS.get(name, {}), follow=True)
+        assert "It has changed since you looked" in answer.content.decode()
+        answer = staff.get(address(name, held), follow=True)
+        assert "It is being delivered right now." in answer.content.decode()
+    assert Fulfilment.objects.get().state == FulfilmentState.DELIVERING
+
+
 @pytest.mark.parametrize("name", ["approve", "attribute", "retry", "reject"])
 def test_what_cannot_be_done_in_a_state_is_not_offered_and_not_done(
     staff: Client, tea_box: PaymentPage, sandbox: Sandbox, name: str
