@@ -182,7 +182,7 @@ class Pages(RuleBasedStateMachine):
         self.synced = True
         self.one_sync_is_enough()
         for model in ROWS:
-            model.objects.all().delete()
+            model._base_manager.all()._raw_delete(connection.alias)
 
 
 EXAMPLES = count(40, 400) if connection.vendor == "sqlite" else count(12, 100)

@@ -152,6 +152,7 @@ def test_an_amount_that_cannot_be_read_is_left_out(sandbox: Sandbox) -> None:
 
 def test_real_money_carries_no_banner(sandbox: Sandbox, configure: Any) -> None:
     configure(MODE="live", ATTRIBUTION=("amount",))
+    PaymentPage.objects.update(domain="live")
     response = come(pay(sandbox, domain="live"))
     assert Document(response).inner("h1") == HEADINGS["paid"]
     assert "pp-banner" not in response.content.decode()
