@@ -19,6 +19,7 @@ from payments_pages.choices import Verdict
 from payments_pages.models import Fulfilment
 from payments_pages.policy import Decision, Facts
 from payments_pages.sandbox import Sandbox
+from tests.doors.signing import HEADER, SECRET
 from tests.external_machine import PathToTheOutside
 from tests.path_machine import Path
 
@@ -30,6 +31,7 @@ def drive(
     transactional_db: None, sandbox: Sandbox, configure: Any, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., int]]:
     """Run the machine; by default the same examples every time."""
+    configure(WEBHOOK_HEADER=HEADER, WEBHOOK_ALGORITHM="sha256", WEBHOOK_SECRETS=(SECRET,))
     for module in (verification, claims):
         monkeypatch.setattr(module, "RIVAL_PATIENCE", 0.0)
     monkeypatch.setattr(verification, "ASK_AT_MOST_EVERY", 0.0)
