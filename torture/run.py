@@ -16,8 +16,8 @@ import django
 from django.core.management import call_command
 
 from payments_pages.sandbox import Sandbox
-from torture.chaos import Chaos, Nursery
-from torture.plan import PRICE
+from torture.chaos import AHEAD, Chaos, Nursery
+from torture.plan import PRICE, payment
 from torture.servers import Server, server_for
 from torture.site import listen
 
@@ -126,13 +126,15 @@ def _set_up(
             "listener": listener.fileno(),
             "site": "http://{}:{}".format(*listener.getsockname()),
             "threads": options.threads,
+            "seed": options.seed,
             "token": token,
             "rate": options.rate,
             "began": began,
             "until": began + options.seconds + 60,
         }
     )
-    (options.folder / "messages").mkdir()
+    for name in ("messages", "notices"):
+        (options.folder / name).mkdir()
     os.environ["DJANGO_SETTINGS_MODULE"] = "torture.settings"
     logging.disable(logging.CRITICAL)
     django.setup()
@@ -148,5 +150,9 @@ def _set_up(
         currency="ILS",
         domain="test",
     )
+    if options.control not in importlib.import_module("torture.controls").CONTROLS:
+        many = int((options.seconds + AHEAD) * options.rate) + 2
+        payments = [payment(options.seed, number, token) for number in range(many)]
+        importlib.import_module("torture.ageing").grow_old(payments, sandbox, token)
     importlib.import_module("torture.history").keep_history()
     sys.stdout.write(f"torture: {options.database}, {options.way}\n")

@@ -13,6 +13,7 @@ MUST: Mapping[str, str] = {
     "work-first": "doubled",
     "no-guard": "doubled",
     "unguarded": "doubled",
+    "older-look": "lost",
 }
 """What each wrong way does; if it did not, the run could not have noticed it either."""
 
@@ -44,7 +45,7 @@ def too_quiet(options: Options, found: Findings, *, kills: int, database_kills: 
 
     Blank when all of it happened.
     """
-    needed = {"accepted": found.accepted, "kills": kills}
+    needed = {"accepted": found.accepted, "kills": kills, "early": found.early}
     if options.database != "sqlite":
         needed["database kills"] = database_kills
     plain = options.way == "atomic"

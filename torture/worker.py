@@ -20,10 +20,12 @@ from payments_pages.worker import take_message
 from torture.controls import CONTROLS
 from torture.handlers import begins
 from torture.messages import take
+from torture.notices import notify, take_notice
 from torture.pace import hurry
+from torture.plan import Payment, payment
 from torture.site import serve
 from torture.unguarded import take_guards_away
-from torture.visits import visit_site
+from torture.visits import look_at_site, send_notice, visit_site
 
 __all__ = ["ROLES", "live"]
 
@@ -63,14 +65,19 @@ def _note_error(action: Callable[[], None], error: Exception) -> None:
 
 def _visit() -> None:
     """Come back as a payer, or be told by a webhook; note what was answered."""
-    reference = f"TORTURE-{_pick()}"
-    begins.say("told", reference, _confirm(reference))
+    made = _pick()
+    if made.by_notice and settings.RUN["control"] not in CONTROLS:
+        notify(made.reference, look=_come_back, tell=take_notice)
+    else:
+        begins.say("told", made.reference, _confirm(made.reference))
 
 
 def _visit_over_http() -> None:
-    reference = f"TORTURE-{_pick()}"
-    if (outcome := visit_site(reference)) is not None:
-        begins.say("told", reference, outcome)
+    made = _pick()
+    if made.by_notice:
+        notify(made.reference, look=look_at_site, tell=send_notice)
+    elif (outcome := visit_site(made.reference)) is not None:
+        begins.say("told", made.reference, outcome)
 
 
 def _consume() -> None:
@@ -85,12 +92,20 @@ def _confirm(reference: str) -> str:
     if (control := CONTROLS.get(settings.RUN["control"])) is not None:
         return control(reference)
     if random.random() < 0.6:
-        token = UUID(settings.RUN["token"])
-        return str(confirm_payment(reference, door=Door.CALLBACK, page_token=token).outcome)
+        return _come_back(reference)
     return str(confirm_payment(reference, door=Door.WEBHOOK, vouched=True).outcome)
 
 
-def _pick() -> int:
+def _come_back(reference: str) -> str:
+    token = UUID(settings.RUN["token"])
+    return str(confirm_payment(reference, door=Door.CALLBACK, page_token=token).outcome)
+
+
+def _pick() -> Payment:
+    return payment(settings.RUN["seed"], _pick_number(), settings.RUN["token"])
+
+
+def _pick_number() -> int:
     """Choose a payment: a hot one that everybody wants now, a cold new one, or any old one."""
     run = settings.RUN
     newest = max(1, int((time.time() - run["began"]) * run["rate"]))
