@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from payments_pages import budgets, verification
+from payments_pages import budgets, inbox
 from payments_pages.choices import Door
 from payments_pages.exceptions import NotAsked, ServiceError
 from payments_pages.models import ExpectedPayment
@@ -68,5 +68,5 @@ def put_off(reference: str, key: str, *, door: Door, page_claim: UUID | None) ->
     """
     if strangers()[:MAX_WAITING].count() >= MAX_WAITING:
         return False
-    verification.note(reference, key, door=door, page_claim=page_claim, vouched=False)
+    inbox.note(reference, key, door=door, page_claim=page_claim, vouched=False)
     return True

@@ -7,6 +7,7 @@ from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
 __all__ = [
+    "GIVEN_UP",
     "Attributed",
     "Door",
     "EventKind",
@@ -47,6 +48,11 @@ class VerificationState(TextChoices):
     SETTLED = "settled", _("settled")
     UNKNOWN = "unknown", _("unknown to the service")
     LAPSED = "lapsed", _("no longer asked")
+    ENDED = "ended", _("no longer asked: ended by staff")
+
+
+GIVEN_UP = (VerificationState.LAPSED, VerificationState.ENDED)
+"""States of a reference that nobody asks about any more, until somebody names it again."""
 
 
 class FulfilmentState(TextChoices):
@@ -127,3 +133,4 @@ class EventKind(TextChoices):
     REJECTED = "rejected", _("rejected")
     ATTRIBUTED = "attributed", _("attributed by staff")
     NOTED = "noted", _("note")
+    ASKING_ENDED = "asking_ended", _("asking ended by staff")

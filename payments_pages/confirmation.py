@@ -4,18 +4,19 @@ import logging
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db import DatabaseError, IntegrityError, InterfaceError
+from django.db import DatabaseError, InterfaceError
 from django.db import transaction as db_transaction
 
-from payments_pages import recording, verification
+from payments_pages import inbox, recording, verification
 from payments_pages.admission import RETRY_AFTER, Admission, admit, put_off
 from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
 from payments_pages.conf import conf
 from payments_pages.connection import get_client
-from payments_pages.databases import is_transient, refuse_open_transaction, tried_again
+from payments_pages.databases import is_transient, refuse_open_transaction
 from payments_pages.delivery import deliver, deliver_here
 from payments_pages.exceptions import (
     AuthenticationFailed,
+    ConfigurationError,
     NotFound,
     ServiceError,
     UnusableKey,
@@ -23,8 +24,14 @@ from payments_pages.exceptions import (
 from payments_pages.mirror import find_settled, find_transaction
 from payments_pages.models import Fulfilment, Transaction, Verification, primary_alias
 from payments_pages.nudging import hand_on
-from payments_pages.outcomes import Confirmation, describe, outcome_without_fulfilment
+from payments_pages.outcomes import (
+    Confirmation,
+    describe,
+    is_contradicted,
+    outcome_without_fulfilment,
+)
 from payments_pages.reconsidering import reconsider
+from payments_pages.redaction import place_of
 from payments_pages.references import check_reference, reference_key
 
 __all__ = ["Confirmation", "confirm_payment", "confirm_payment_on_commit", "describe"]
@@ -32,6 +39,9 @@ __all__ = ["Confirmation", "confirm_payment", "confirm_payment_on_commit", "desc
 logger = logging.getLogger("payments_pages.confirmation")
 
 COME_BACK = 5  # seconds after which asking again may tell more, when the service did not say
+
+TURNS = 3
+"""Times that the row is read: it may be deleted, or named again, while a rival asks."""
 
 FINAL = frozenset({FulfilmentState.DELIVERED, FulfilmentState.REJECTED})
 SOON = frozenset({Outcome.DELIVERING, Outcome.DELIVERY_FAILED})
@@ -44,6 +54,7 @@ def confirm_payment(
     page_token: UUID | None = None,
     refresh: bool = False,
     vouched: bool = False,
+    signed_success: bool = False,
     deliver_now: bool = False,
     address: str = "",
     actor: str = "",
@@ -53,7 +64,8 @@ def confirm_payment(
     The one entry of the path: safe to call any number of times, from any number of places, at
     once. `page_token` is the claim of a page's own callback. `refresh` asks the service about a
     settled reference too. `vouched` says that staff, the merchant's code or a signed message
-    named the reference; `address` is where an ask comes from that anybody could make, and is
+    names the reference, and `signed_success` that a signed message says it is paid: the service is
+    asked after that, whatever an older ask was told. `address` is where an ask comes from that anybody could make, and is
     what references nobody vouched for are budgeted by; blank is the merchant's own code.
     `deliver_now` delivers here even where `DELIVERY` is "queued": who comes from the queue, or
     stands in for it (worker, sweep, staff, commands), says so. `door` and `actor` are for the timeline.
@@ -71,7 +83,8 @@ def confirm_payment(
             door=door,
             page_token=page_token,
             refresh=refresh,
-            vouched=vouched,
+            vouched=vouched or signed_success,
+            signed_success=signed_success,
             here=deliver_now or conf.delivery == "inline",
             address=address,
             actor=actor,
@@ -100,7 +113,7 @@ def confirm_payment_on_commit(reference: str, *, door: Door = Door.CONFIRM) -> N
     are logged, never raised into the caller.
     """
     check_reference(reference)
-    verification.note(reference, reference_key(reference), door=door)
+    inbox.note(reference, reference_key(reference), door=door)
 
     # A function and not a partial: Django's own report of a failed hook asks for its name.
     def confirm_committed_payment() -> None:
@@ -117,7 +130,7 @@ def _facts(reference: str, door: Door, error: Exception) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    """Carry the arguments of one run down the steps."""
+    """The arguments of one run of the path."""
 
     reference: str
     key: str
@@ -125,75 +138,122 @@ class _Run:
     page_token: UUID | None
     refresh: bool
     vouched: bool
+    signed_success: bool
     here: bool
     address: str
     actor: str
 
 
 def _confirm(run: _Run) -> Confirmation:
-    row = verification.find(run.key)
-    if row is None:
-        return _first(run)
-    verification.refuse_another(row, run.reference)
-    if row.state == VerificationState.SETTLED and not run.refresh:
-        final = find_settled(run.key)
-        # Nothing that a payer claims can change it any more: one small query more, and no write.
-        if final is not None and _state(final) in FINAL:
-            return describe(final)
-    transaction = find_transaction(run.key)
-    verification.claim_page(row, run.page_token)
-    if not _settled(run, row, transaction):
-        vouched = run.vouched or row.vouched or transaction is not None
-        admission = admit(run.key, address=run.address, vouched=vouched)
-        if admission is not None:
-            held = verification.claim(row, refresh=run.refresh, vouched=run.vouched)
-            if held is not None:
-                # Once more, under the claim: who held it before may have written since.
-                return _ask(run, row, held, find_transaction(run.key), admission)
-    return _after_rivals(run, row, transaction)
+    """Answer from the database, or ask the service and record what it says.
+
+    Another turn is taken where the row was deleted meanwhile, or where the ask of a rival is
+    older than what this caller says.
+    """
+    for turn in range(TURNS):
+        row = inbox.find(run.key)
+        if row is None:
+            found, row = _receive(run)
+        else:
+            inbox.refuse_another(row, run.reference)
+            found = _find_settled(run, row) or _claim_and_ask(run, row, named=turn > 0)
+        if found is None and row is not None:
+            found = _after_rivals(run, row, named=turn > 0)
+        if found is not None:
+            return found
+    return Confirmation(outcome=Outcome.UNAVAILABLE, reference=run.reference, retry_after=COME_BACK)
 
 
-def _first(run: _Run) -> Confirmation:
-    """Take a reference never seen: insert its row already claimed, and ask."""
+def _find_settled(run: _Run, row: Verification) -> Confirmation | None:
+    """Answer from the database by one small query what no payer and no ask can change any more."""
+    if row.state != VerificationState.SETTLED or run.refresh:
+        return None
+    transaction = find_settled(run.key)
+    settled = transaction is not None and _state(transaction) in FINAL
+    return describe(transaction) if transaction is not None and settled else None
+
+
+def _receive(run: _Run) -> tuple[Confirmation | None, Verification | None]:
+    """Insert the row of a reference never seen, already claimed, and ask.
+
+    Return a rival's row and no answer when one was first.
+    """
     admission = admit(run.key, address=run.address, vouched=run.vouched)
     if admission is None:
-        noted = put_off(run.reference, run.key, door=run.door, page_claim=run.page_token)
-        logger.warning(
-            "confirmation.put_off: %s",
-            run.reference,
-            extra={"reference": run.reference, "noted": noted, "door": str(run.door)},
-        )
-        return Confirmation(
-            outcome=Outcome.UNAVAILABLE, reference=run.reference, retry_after=RETRY_AFTER
-        )
-    row, held = verification.receive(
-        run.reference, run.key, door=run.door, page_claim=run.page_token, vouched=run.vouched
+        return _put_off(run), None
+    row, claim = verification.receive(
+        run.reference,
+        run.key,
+        door=run.door,
+        page_claim=run.page_token,
+        vouched=run.vouched,
+        signed_success=run.signed_success,
     )
-    if held is not None:
-        return _ask(run, row, held, None, admission)
-    verification.claim_page(row, run.page_token)
-    return _after_rivals(run, row, None)
+    if claim is not None:
+        return _ask(run, row, claim, None, admission), None
+    inbox.claim_page(row, run.page_token)
+    return None, row
 
 
-def _after_rivals(run: _Run, row: Verification, transaction: Transaction | None) -> Confirmation:
-    """Answer from the database, once nobody is asking any more."""
-    if row.state != VerificationState.SETTLED:
-        if run.vouched:
-            verification.vouch(row)
-        found = verification.await_rival(run.key)
-        if found is None:
-            return _first(run)  # forgotten meanwhile, as one that the service does not know
-        row, transaction = found, None
-    if run.refresh and run.vouched:
-        # Whoever asked did so before what is new was said.
-        verification.ask_again(row)
-    if transaction is None:
-        # A rival may have been through the whole path since we looked.
-        transaction = find_transaction(run.key)
-    return _answer(run, row, transaction)
+def _put_off(run: _Run) -> Confirmation:
+    noted = put_off(run.reference, run.key, door=run.door, page_claim=run.page_token)
+    logger.warning(
+        "confirmation.put_off: %s",
+        run.reference,
+        extra={"reference": run.reference, "noted": noted, "door": str(run.door)},
+    )
+    return Confirmation(
+        outcome=Outcome.UNAVAILABLE, reference=run.reference, retry_after=RETRY_AFTER
+    )
 
 
-def _settled(run: _Run, row: Verification, transaction: Transaction | None) -> bool:
+def _claim_and_ask(run: _Run, row: Verification, *, named: bool) -> Confirmation | None:
+    """Ask the service if this caller may; None when a rival asks, or has just asked.
+
+    `named` says that the row holds already what this caller says: then it is asked only if no
+    rival has asked since.
+    """
+    transaction = find_transaction(run.key)
+    inbox.claim_page(row, run.page_token)
+    if _is_settled(run, row, transaction):
+        return _answer(run, row, transaction)
+    vouched = run.vouched or row.vouched or transaction is not None
+    admission = admit(run.key, address=run.address, vouched=vouched)
+    if admission is None:
+        return None
+    claim = verification.claim(
+        row,
+        refresh=run.refresh,
+        vouched=run.vouched and not named,
+        signed_success=run.signed_success,
+    )
+    if claim is None:
+        return None
+    # Once more, under the claim: its last holder may have written since.
+    return _ask(run, row, claim, find_transaction(run.key), admission)
+
+
+def _after_rivals(run: _Run, row: Verification, *, named: bool) -> Confirmation | None:
+    """Answer from the database once no rival asks any more.
+
+    None when the row is gone (forgotten meanwhile, because the service does not know it), or
+    when this caller knows something newer than what the rival was told: then ask again.
+    """
+    if run.vouched and not named:
+        inbox.name_again(row, signed_success=run.signed_success, refresh=run.refresh)
+    found = verification.await_rival(run.key)
+    if found is None or (run.vouched and _must_ask(found)):
+        return None
+    return _answer(run, found, find_transaction(run.key))
+
+
+def _must_ask(row: Verification) -> bool:
+    """Say whether the last ask, which has ended, is older than what somebody trusted said."""
+    ended = row.state not in {VerificationState.VERIFYING, VerificationState.SETTLED}
+    return ended and row.named_attempt >= row.attempts
+
+
+def _is_settled(run: _Run, row: Verification, transaction: Transaction | None) -> bool:
     """Say whether the database can answer by itself: what is settled makes no call."""
     if run.refresh:
         return False
@@ -208,49 +268,63 @@ def _state(transaction: Transaction | None) -> str | None:
 def _ask(
     run: _Run,
     row: Verification,
-    held: verification.Claim,
+    claim: verification.Claim,
     existing: Transaction | None,
     admission: Admission,
-) -> Confirmation:
-    """Ask the service, with no transaction open, and write down what it says."""
+) -> Confirmation | None:
+    """Ask the service, with no transaction open, and write down what it says.
+
+    None when the row was deleted by hand meanwhile, and the answer with it.
+    """
     try:
         resource = get_client().verify_transaction(run.reference)
     except ServiceError as error:
         admission.close(error)
-        return _unanswered(run, row, held, error, existing)
-
-    def record(number: int) -> recording.Recorded | None:
-        return recording.record(
-            held,
+        return _unanswered(run, claim, error, existing)
+    try:
+        recorded = recording.record(
+            claim,
             resource,
             key=run.key,
-            existing=find_transaction(run.key) if number else existing,  # as it is after a rollback
+            existing=existing,
             page_claim=row.page_claim,
             door=run.door,
             actor=run.actor,
             claim=run.here,
         )
-
-    try:
-        recorded = tried_again(record, using=primary_alias(Fulfilment))
-    except IntegrityError:  # its verification was deleted by hand, the transaction was not
-        recorded = record(1)
-    if recorded is None and verification.find(run.key) is None:
-        return _first(run)  # its row was deleted by hand, and the answer with it
+    except (ConfigurationError, InterfaceError):
+        raise
+    except Exception as error:
+        if is_transient(error):
+            raise
+        return _unrecorded(run, claim, error)
+    if recorded is None and inbox.find(run.key) is None:
+        return None
     if recorded is None or not recorded.claimed or recorded.fulfilment is None:
         return _answer(run, row, find_transaction(run.key))
     return _delivered(run, recorded.fulfilment, deliver(recorded.fulfilment, door=run.door))
 
 
+def _unrecorded(run: _Run, claim: verification.Claim, error: Exception) -> Confirmation:
+    """Write down that an answer came and could not be recorded, in a transaction of its own.
+
+    Somebody must mend that: a signal's receiver that raises, a table that is not as it should be.
+    """
+    verification.fail_to_record(claim, error)
+    logger.error(
+        "confirmation.unrecorded: %s: %s",
+        run.reference,
+        place_of(error),
+        extra=_facts(run.reference, run.door, error),
+    )
+    return Confirmation(outcome=Outcome.UNAVAILABLE, reference=run.reference, retry_after=COME_BACK)
+
+
 def _unanswered(
-    run: _Run,
-    row: Verification,
-    held: verification.Claim,
-    error: ServiceError,
-    existing: Transaction | None,
+    run: _Run, claim: verification.Claim, error: ServiceError, existing: Transaction | None
 ) -> Confirmation:
     """Note that no usable answer came; what is known already is still the answer."""
-    verification.fail(held, error, known=existing is not None)
+    verification.fail(claim, error, known=existing is not None)
     ours = isinstance(error, AuthenticationFailed | UnusableKey)
     level = logging.CRITICAL if ours else logging.WARNING
     logger.log(
@@ -260,15 +334,19 @@ def _unanswered(
         error,
         extra={**_facts(run.reference, run.door, error), "status": error.status},
     )
-    transaction = find_transaction(run.key)
-    if getattr(transaction, "fulfilment", None) is not None:
+    # Read anew: a signed message may have come while we asked.
+    row, transaction = inbox.find(run.key), find_transaction(run.key)
+    if row is not None and getattr(transaction, "fulfilment", None) is not None:
         return _answer(run, row, transaction)
-    unknown = transaction is None and isinstance(error, NotFound)
+    outcome = Outcome.UNAVAILABLE
+    if transaction is None and isinstance(error, NotFound):
+        outcome = Outcome.PENDING if is_contradicted(row, transaction) else Outcome.UNKNOWN
     return Confirmation(
-        outcome=Outcome.UNKNOWN if unknown else Outcome.UNAVAILABLE,
+        outcome=outcome,
         reference=run.reference,
         transaction=transaction,
         retry_after=error.retry_after or COME_BACK,
+        contradicted=is_contradicted(row, transaction),
     )
 
 
@@ -278,12 +356,15 @@ def _answer(run: _Run, row: Verification, transaction: Transaction | None) -> Co
         reconsider(transaction, page_claim=row.page_claim, door=run.door)
     fulfilment: Fulfilment | None = getattr(transaction, "fulfilment", None)
     if transaction is None or fulfilment is None:
-        outcome = outcome_without_fulfilment(row, transaction)
+        # Read anew: a signed message may have come while we, or a rival, asked.
+        current = inbox.find(run.key)
+        outcome = outcome_without_fulfilment(current, transaction)
         return Confirmation(
             outcome=outcome,
             reference=run.reference,
             transaction=transaction,
             retry_after=None if outcome is Outcome.NOT_PAID else COME_BACK,
+            contradicted=is_contradicted(current, transaction),
         )
     due = getattr(transaction, "delivery_due", False)
     give = deliver_here if run.here else hand_on

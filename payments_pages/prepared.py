@@ -5,17 +5,23 @@ are kept. Guards (compare-and-set) are written here like all others: what makes 
 where the steps call them.
 """
 
+import datetime as dt
 from typing import Final
 
 from django.db.models import (
     BigAutoField,
     BooleanField,
+    Case,
     CharField,
+    DateTimeField,
     DurationField,
     ExpressionWrapper,
+    F,
     IntegerField,
     Q,
     UUIDField,
+    Value,
+    When,
 )
 from django.db.models.lookups import Exact
 
@@ -37,6 +43,7 @@ __all__ = [
     "INSERT_ACCEPTED_FULFILMENT",
     "INSERT_CLAIMED_VERIFICATION",
     "INSERT_EVENT",
+    "INSERT_SIGNED_VERIFICATION",
     "INSERT_TRANSACTION",
     "PAGE_BY_TOKEN",
     "SETTLED_BY_KEY",
@@ -81,15 +88,20 @@ EXPECTED_BY_KEY: Final = Select(
 )
 PAGE_BY_TOKEN: Final = Select(lambda: PaymentPage.objects.filter(token=Given("token", UUIDField())))
 
-INSERT_CLAIMED_VERIFICATION: Final = Insert(
-    Verification, next_at=UtcNow() + Given("lease", DurationField()), asked_at=UtcNow()
-)
+_CLAIMED: Final = {
+    "next_at": UtcNow() + Given("lease", DurationField()),
+    "asked_at": UtcNow(),
+    "named_at": UtcNow(),
+}
+INSERT_CLAIMED_VERIFICATION: Final = Insert(Verification, **_CLAIMED)
+INSERT_SIGNED_VERIFICATION: Final = Insert(Verification, **_CLAIMED, signed_success_at=UtcNow())
 INSERT_TRANSACTION: Final = Insert(Transaction)
 INSERT_ACCEPTED_FULFILMENT: Final = Insert(
     Fulfilment, next_at=UtcNow() + Given("lease", DurationField())
 )
 INSERT_EVENT: Final = Insert(Event)
 
+_REFRESHED_MEANWHILE: Final = Q(refresh_attempt__gte=F("attempts"))
 SETTLE_VERIFICATION: Final = Update(
     lambda: (
         Verification.objects.filter(
@@ -97,7 +109,18 @@ SETTLE_VERIFICATION: Final = Update(
             pk=Given("pk", BigAutoField()),
             attempts=Given("attempt", IntegerField()),
         ),
-        {"state": VerificationState.SETTLED, "next_at": None, "last_error": ""},
+        {
+            "next_at": Case(
+                When(_REFRESHED_MEANWHILE, then=UtcNow() + dt.timedelta(seconds=5)),
+                default=None,
+                output_field=DateTimeField(null=True),
+            ),
+            "state": Case(
+                When(_REFRESHED_MEANWHILE, then=Value(VerificationState.DUE)),
+                default=Value(VerificationState.SETTLED),
+            ),
+            "last_error": "",
+        },
     )
 )
 COMPLETE_FULFILMENT: Final = Update(

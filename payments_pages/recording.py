@@ -8,13 +8,16 @@ import logging
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from django.db import DatabaseError, IntegrityError
 from django.db import transaction as db_transaction
 
 from payments_pages.attribution import Attribution, Evidence, attribute, expectation_of
 from payments_pages.choices import Attributed, Door, EventKind, FulfilmentState, Reason, Verdict
 from payments_pages.conf import conf
+from payments_pages.databases import is_transient, tried_again
 from payments_pages.fulfilment import open_fulfilment, revise
-from payments_pages.mirror import merge_answer, write
+from payments_pages.inbox import claimed_page
+from payments_pages.mirror import find_transaction, merge_answer, write
 from payments_pages.models import (
     Event,
     ExpectedPayment,
@@ -26,7 +29,7 @@ from payments_pages.policy import Decision, Facts, decide
 from payments_pages.prepared import INSERT_EVENT
 from payments_pages.resources import TransactionResource, read_metadata
 from payments_pages.signals import fulfilment_held, transaction_changed, transaction_confirmed
-from payments_pages.verification import Claim, claimed_page, settle
+from payments_pages.verification import Claim, settle
 
 __all__ = [
     "Recorded",
@@ -66,18 +69,60 @@ def record(
 
     `existing` is the mirror as it was when the claim was won. `claim`: a delivery that is opened
     is this caller's to make; else it is due for whoever claims it. What is not a success is mirrored
-    and asked about again; it opens no delivery (case C16).
+    and asked about again; it opens no delivery.
+
+    What a deadlock has undone is tried again. An answer that the database refuses is recorded
+    once more with what a column of any character set can hold: no payment is lost by a text.
     """
+    using = primary_alias(Fulfilment)
+
+    def once(resource: TransactionResource, existing: Transaction | None) -> Recorded | None:
+        return _record(
+            held,
+            resource,
+            key=key,
+            existing=existing,
+            page_claim=page_claim,
+            door=door,
+            actor=actor,
+            claim=claim,
+        )
+
+    def first(number: int) -> Recorded | None:
+        # After a rollback the mirror is read again, as it is then.
+        return once(resource, find_transaction(key) if number else existing)
+
+    try:
+        return tried_again(first, using=using)
+    except DatabaseError as error:
+        if is_transient(error):
+            raise
+        # An IntegrityError: its verification was deleted by hand, the transaction was not.
+        stored = resource if isinstance(error, IntegrityError) else resource.in_ascii()
+    return tried_again(lambda _number: once(stored, find_transaction(key)), using=using)
+
+
+def _record(
+    held: Claim,
+    resource: TransactionResource,
+    *,
+    key: str,
+    existing: Transaction | None,
+    page_claim: UUID | None,
+    door: Door,
+    actor: str,
+    claim: bool,
+) -> Recorded | None:
     before = existing.status if existing else ""
     settled = resource.status == "success" or before in {"success", "reversed"}
     with db_transaction.atomic(using=primary_alias(Fulfilment), durable=True):
-        if not settle(held, success=settled):
+        if not settle(held, settled=settled, status=resource.status):
             return None
         attribution = attribution_of(existing, evidence_of(resource, key, page_claim))
         if attribution.by is Attributed.NONE:
             # The payer may have come back by a page's callback while we asked.
             attribution = attribute(
-                evidence_of(resource, key, claimed_page(held)), conf.attribution
+                evidence_of(resource, key, claimed_page(held.pk)), conf.attribution
             )
         transaction = merge_answer(existing, resource, key=key, attribution=attribution)
         # Decided before it is saved: an accepted payment takes its expected payment's row by

@@ -1,9 +1,11 @@
 """Make the words of others fit for logs, errors and staff: no secrets, no payers, no line breaks."""
 
 import re
+import traceback
+from pathlib import Path
 from typing import Final
 
-__all__ = ["REMOVED", "redact"]
+__all__ = ["REMOVED", "place_of", "redact"]
 
 REMOVED: Final = "[removed]"
 MIN_SECRET: Final = 6
@@ -37,3 +39,17 @@ def redact(text: str, *secrets: str, limit: int = 500) -> str:
     # A word with an @ in it goes as a whole: a pattern for addresses would be slow on long text.
     line = " ".join(REMOVED if "@" in word.strip("@") else word for word in line.split(" "))
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def place_of(error: BaseException) -> str:
+    """Return an error's class and where it was raised, without its text, which may quote a payer.
+
+    For example `IntegrityError at audit/signals.py:17 in write_line`.
+    """
+    name = type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return name
+    last = frames[-1]
+    where = "/".join(Path(last.filename).parts[-2:])
+    return f"{name} at {where}:{last.lineno} in {last.name}"

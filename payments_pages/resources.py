@@ -7,7 +7,7 @@ Tolerant in reading, strict afterwards: an odd value never loses a payment, it e
 import datetime as dt
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Final, Self
 
@@ -210,6 +210,23 @@ class TransactionResource:
         """Give the metadata as an object, whatever shape it came in."""
         return read_metadata(self.metadata)
 
+    def in_ascii(self) -> Self:
+        """Return a copy that a column of any character set can hold.
+
+        In a text "?" stands for each other character, so that it does not grow; `unreadable` keeps
+        the whole text, with the escapes that JSON has for other characters.
+        """
+        changes: dict[str, Any] = {}
+        unreadable = dict(self.unreadable)
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, str) and not value.isascii() and item.name != "reference":
+                changes[item.name] = value.encode("ascii", "replace").decode()
+                unreadable[item.name] = value
+            elif isinstance(value, dict | list):
+                changes[item.name] = _escaped(value)
+        return replace(self, **{**changes, "unreadable": _escaped(unreadable)})
+
 
 def read_metadata(value: Any) -> dict[str, Any]:
     """Read kept metadata as an object; `{}` if it holds none.
@@ -248,6 +265,15 @@ def _amount_text(payload: Mapping[str, Any]) -> str:
     value = storable(payload["amount"])
     text = value if isinstance(value, str) and value else json_text(value)
     return text[: LIMITS["amount_text"]]
+
+
+def _escaped(value: Any) -> Any:
+    """Write the texts of a JSON value in ASCII, its depth having been bounded before."""
+    if isinstance(value, str):
+        return value.encode("ascii", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_escaped(name): _escaped(item) for name, item in value.items()}
+    return [_escaped(item) for item in value] if isinstance(value, list) else value
 
 
 def _card_codes(authorization: Any) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from payments_pages.choices import FulfilmentState, VerificationState
+from payments_pages.choices import GIVEN_UP, FulfilmentState, VerificationState
 from payments_pages.models import Event, Fulfilment, Transaction, Verification, primary_alias
 
 __all__ = ["SHORTEST", "forget_payers", "purge_events", "purge_lapsed"]
@@ -51,7 +51,7 @@ def purge_events(older_than: dt.timedelta, *, batch: int, dry_run: bool, progres
 
 
 def purge_lapsed(older_than: dt.timedelta, *, batch: int, dry_run: bool, progress: Progress) -> int:
-    """Delete references first seen before that, given up, with no transaction; return how many.
+    """Delete references last named before that, given up, with no transaction; return how many.
 
     Such a reference was never seen to be known to the service: an abandoned popup, or one that
     came while the service was away for days. If it comes again it is taken as new; an expected
@@ -59,7 +59,7 @@ def purge_lapsed(older_than: dt.timedelta, *, batch: int, dry_run: bool, progres
     """
     mirrored = Transaction.objects.primary().filter(reference_key=OuterRef("reference_key"))
     lapsed = Verification.objects.primary().filter(
-        ~Exists(mirrored), state=VerificationState.LAPSED, created_at__lt=_cutoff(older_than)
+        ~Exists(mirrored), state__in=GIVEN_UP, named_at__lt=_cutoff(older_than)
     )
     count = 0
     for rows in _in_batches(lapsed, (), batch):

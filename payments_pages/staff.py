@@ -5,12 +5,28 @@ transaction; the delivery itself then goes through the path like any other.
 """
 
 from django.db import transaction as db_transaction
+from django.db.models import F
 
-from payments_pages.choices import Attributed, Door, EventKind, FulfilmentState, Outcome, Reason
+from payments_pages.choices import (
+    Attributed,
+    Door,
+    EventKind,
+    FulfilmentState,
+    Outcome,
+    Reason,
+    VerificationState,
+)
 from payments_pages.conf import conf
 from payments_pages.confirmation import confirm_payment
 from payments_pages.databases import UtcNow, text_key, tried_again
-from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, primary_alias
+from payments_pages.models import (
+    Event,
+    Fulfilment,
+    PaymentPage,
+    Transaction,
+    Verification,
+    primary_alias,
+)
 from payments_pages.policy import POLICY_REASONS
 from payments_pages.reconsidering import assign
 
@@ -27,6 +43,7 @@ __all__ = [
     "note",
     "reject",
     "retry",
+    "stop_asking",
 ]
 
 ATTRIBUTABLE = frozenset(
@@ -163,6 +180,37 @@ def note(transaction: Transaction, text: str, *, actor: str) -> None:
         actor=actor,
         detail=text,
     )
+
+
+def stop_asking(row: Verification, *, actor: str) -> bool:
+    """Ask no more about a reference until somebody names it again; False: it has moved on.
+
+    For a payment that the service has called open for weeks, or a signed success that it never
+    confirms. An ask under way is not cut off: try again once it has ended.
+    """
+    ended = Verification.objects.primary().filter(
+        pk=row.pk,
+        attempts=row.attempts,
+        state__in=[VerificationState.DUE, VerificationState.UNKNOWN],
+    )
+    using = primary_alias(Verification)
+
+    def stop(_number: int) -> bool:
+        with db_transaction.atomic(using=using):
+            # The attempt rises, so that a second try after a lost answer finds that it has moved.
+            stopped = ended.update(
+                state=VerificationState.ENDED, next_at=None, attempts=F("attempts") + 1
+            )
+            if stopped:
+                Event.objects.using(using).create(
+                    reference_key=row.reference_key,
+                    kind=EventKind.ASKING_ENDED,
+                    door=Door.ADMIN,
+                    actor=actor,
+                )
+        return bool(stopped)
+
+    return tried_again(stop, using=using)
 
 
 def _deliver(

@@ -9,47 +9,46 @@ import time
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db import IntegrityError, connections, transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db import IntegrityError
+from django.db.models import F, Q
 from django.db.models.expressions import CombinedExpression
 
 from payments_pages import schedule
-from payments_pages.choices import Door, VerificationState
+from payments_pages.choices import GIVEN_UP, Door, VerificationState
 from payments_pages.conf import conf
 from payments_pages.databases import UtcNow, from_now, tried_again
 from payments_pages.exceptions import (
-    InvalidReference,
+    AuthenticationFailed,
     NotAsked,
     NotFound,
     ServiceError,
     UnusableKey,
 )
-from payments_pages.models import PaymentPage, Verification, primary_alias
-from payments_pages.models.verifications import VerificationQuerySet
+from payments_pages.inbox import change, find, first_signed_success
+from payments_pages.models import Verification, primary_alias
+from payments_pages.policy import FINAL_FAILURES
 from payments_pages.prepared import (
     INSERT_CLAIMED_VERIFICATION,
+    INSERT_SIGNED_VERIFICATION,
     SETTLE_VERIFICATION,
-    VERIFICATION_BY_KEY,
 )
+from payments_pages.redaction import place_of
 
 __all__ = [
+    "NOT_RECORDED",
     "Claim",
-    "ask_again",
     "await_rival",
     "claim",
-    "claim_page",
-    "claimed_page",
     "fail",
+    "fail_to_record",
     "fence_off",
-    "find",
-    "note",
     "receive",
-    "refuse_another",
     "settle",
-    "vouch",
 ]
 
 ASK_AT_MOST_EVERY = 2.0
+NOT_RECORDED = "Not recorded"
+"""What `last_error` begins with when an answer came and could not be written down."""
 LEASE_MARGIN = 7.0
 """Seconds that the lease outlives the call's deadline: time to write the answer down."""
 RIVAL_PATIENCE = 2.0
@@ -58,29 +57,20 @@ RIVAL_PATIENCE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Hold the right to ask once: `attempt` is the fence to write the answer with."""
+    """The right to ask once: `attempt` is the fence to write the answer with."""
 
     pk: int
     attempt: int
-    created_at: dt.datetime
-
-
-def find(key: str) -> Verification | None:
-    """Return the row of a reference key from the primary database."""
-    return VERIFICATION_BY_KEY.first(primary_alias(Verification), key=key)
-
-
-def refuse_another(row: Verification, reference: str) -> None:
-    """Make sure that the row is this reference's, byte for byte, and not a collation's idea of it.
-
-    Raise `InvalidReference` if it is not.
-    """
-    if row.reference != reference:
-        raise InvalidReference("Another reference is stored under this key.")
 
 
 def receive(
-    reference: str, key: str, *, door: Door, page_claim: UUID | None, vouched: bool
+    reference: str,
+    key: str,
+    *,
+    door: Door,
+    page_claim: UUID | None,
+    vouched: bool,
+    signed_success: bool = False,
 ) -> tuple[Verification, Claim | None]:
     """Insert the row already claimed: one statement says "seen" and "I ask".
 
@@ -97,170 +87,106 @@ def receive(
         vouched=vouched,
         page_claim=page_claim,
     )
+    insert = INSERT_SIGNED_VERIFICATION if signed_success else INSERT_CLAIMED_VERIFICATION
     lease = dt.timedelta(seconds=conf.deadline + LEASE_MARGIN)
     using = primary_alias(Verification)
     try:
-        tried_again(
-            lambda _number: INSERT_CLAIMED_VERIFICATION.run(using, row, lease=lease), using=using
-        )
+        tried_again(lambda _number: insert.run(using, row, lease=lease), using=using)
     except IntegrityError:
         theirs = find(key)
         if theirs is None:
             raise
         return theirs, None
-    return row, Claim(row.pk, 1, row.created_at)
+    return row, Claim(row.pk, 1)
 
 
-def note(
-    reference: str,
-    key: str,
-    *,
-    door: Door,
-    page_claim: UUID | None = None,
-    vouched: bool = True,
-) -> None:
-    """Insert a row that is due soon, or make one due that was given up.
-
-    May be part of a caller's transaction. A row that is there is vouched for from now on, if this
-    one is.
-    """
-    row = find(key)
-    if row is not None:
-        if vouched:
-            vouch(row)
-            _revive(row)
-        return
-    using = primary_alias(Verification)
-    row = Verification(
-        reference=reference,
-        reference_key=key,
-        mode=conf.mode,
-        state=VerificationState.DUE,
-        next_at=schedule.soon(),
-        first_door=door,
-        vouched=vouched,
-        page_claim=page_claim,
-    )
-    try:
-        with transaction.atomic(using=using):  # a savepoint: a rival's row must not spoil theirs
-            row.save(using=using, force_insert=True)
-    except IntegrityError:
-        if find(key) is None and not _is_committed(key):
-            raise
-
-
-def _revive(row: Verification) -> None:
-    given_up = [VerificationState.UNKNOWN, VerificationState.LAPSED]
-    rows = Verification.objects.primary().filter(pk=row.pk, state__in=given_up)
-    _changed(rows, state=VerificationState.DUE, next_at=schedule.soon())
-
-
-def _is_committed(key: str) -> bool:
-    """Look for a row outside the caller's transaction, whose snapshot may hide it (case C23)."""
-    rows = Verification.objects.filter(reference_key=key)
-    beside = connections[primary_alias(Verification)].copy()
-    try:
-        return bool(rows.query.get_compiler(connection=beside).has_results())
-    finally:
-        beside.close()
-
-
-def claim(row: Verification, *, refresh: bool, vouched: bool) -> Claim | None:
+def claim(
+    row: Verification, *, refresh: bool, vouched: bool, signed_success: bool = False
+) -> Claim | None:
     """Take the right to ask, by compare-and-set; None when somebody else has it or just asked.
 
-    A door asks at once whatever the schedule says, but not twice within two seconds, for a
-    payer presses "check again" when it suits them. `refresh` asks about a settled one too.
+    A door asks at once whatever the schedule says. An anonymous one does not ask twice within two
+    seconds, because a payer presses "check again" when it suits them; but it does if somebody
+    trusted has named the reference since the last ask. `vouched` means that this caller does so
+    now: the schedule starts anew. It also does for what was given up. `refresh` asks about a
+    settled reference too.
     """
-    asked_long_ago = Q(asked_at__isnull=True) | Q(asked_at__lte=from_now(-ASK_AT_MOST_EVERY))
-    states = [VerificationState.DUE, VerificationState.UNKNOWN, VerificationState.LAPSED]
+    free = Q(schedule.named_meanwhile()) | Q(asked_at__isnull=True)
+    free |= Q(asked_at__lte=from_now(-ASK_AT_MOST_EVERY))
+    states = [VerificationState.DUE, VerificationState.UNKNOWN, *GIVEN_UP]
     if refresh:
         states.append(VerificationState.SETTLED)
-    free = (
-        Verification.objects.primary()
-        .filter(pk=row.pk, attempts=row.attempts)
-        .filter(
-            Q(asked_long_ago, state__in=states)
-            | Q(state=VerificationState.VERIFYING, next_at__lte=UtcNow())
-        )
-    )
-    won = _changed(
-        free,
-        state=VerificationState.VERIFYING,
-        attempts=F("attempts") + 1,
-        next_at=_lease_end(),
-        asked_at=UtcNow(),
-        **({"vouched": True} if vouched else {}),
-    )
-    return Claim(row.pk, row.attempts + 1, row.created_at) if won else None
+    claimable = Q(state__in=states) if vouched else Q(free, state__in=states)
+    abandoned = Q(state=VerificationState.VERIFYING, next_at__lte=UtcNow())
+    changes: dict[str, object] = {
+        "state": VerificationState.VERIFYING,
+        "attempts": F("attempts") + 1,
+        "next_at": _lease_end(),
+        "asked_at": UtcNow(),
+    }
+    if vouched:
+        changes["vouched"] = True
+    if vouched or row.state in GIVEN_UP:
+        changes["named_at"] = UtcNow()
+    if signed_success:
+        changes["signed_success_at"] = first_signed_success()
+    unmoved = Verification.objects.primary().filter(pk=row.pk, attempts=row.attempts)
+    won = change(unmoved.filter(claimable | abandoned), **changes)
+    return Claim(row.pk, row.attempts + 1) if won else None
 
 
-def claim_page(row: Verification, token: UUID | None) -> bool:
-    """Note the page a payer came back by; the first claim to a page of ours stays (our decision).
-
-    A token that no page has is no claim, and must not keep the true one out.
-    """
-    if token is None or row.page_claim == token:
-        return False
-    named = Exists(PaymentPage.objects.primary().filter(token=OuterRef("page_claim")))
-    free = Q(page_claim__isnull=True) | ~named
-    noted = _changed(Verification.objects.primary().filter(free, pk=row.pk), page_claim=token)
-    if noted:
-        row.page_claim = token
-    return bool(noted)
-
-
-def vouch(row: Verification) -> None:
-    """Note that somebody vouches for a reference that another is asking about, or just asked.
-
-    Whoever has the claim writes it with that. Who lost it must say so too: nobody's word would
-    leave a signed message's reference to the strangers' budget, and to be forgotten after a day.
-    """
-    if not row.vouched:
-        _changed(Verification.objects.primary().filter(pk=row.pk), vouched=True)
-        row.vouched = True
-
-
-def ask_again(row: Verification) -> None:
-    """Make a settled reference due: what is new of it was said after the service was asked."""
-    settled = Verification.objects.primary().filter(pk=row.pk, state=VerificationState.SETTLED)
-    _changed(settled, state=VerificationState.DUE, next_at=schedule.soon())
-
-
-def settle(held: Claim, *, success: bool) -> bool:
+def settle(claim: Claim, *, settled: bool, status: str) -> bool:
     """Write down that an answer came: settled, or due again. False: fenced off, write nothing.
+
+    A settled reference is due again in seconds if a `refresh` was asked for since the ask began.
+    One that is not settled is never given up while the service itself calls the payment open:
+    any `status` but those of a payment that failed.
 
     Must be the first statement of the transaction that records the answer.
     """
-    if success:
+    if settled:
         using = primary_alias(Verification)
-        return bool(SETTLE_VERIFICATION.run(using, pk=held.pk, attempt=held.attempt))
-    return _conclude(held, last_error="", **schedule.again(held.created_at, VerificationState.DUE))
+        return bool(SETTLE_VERIFICATION.run(using, pk=claim.pk, attempt=claim.attempt))
+    again = schedule.again(
+        VerificationState.DUE,
+        later=None if status in FINAL_FAILURES else schedule.OPEN_EVERY,
+        confirmed=status == "reversed",
+    )
+    return _conclude(claim, last_error="", **again)
 
 
-def fail(held: Claim, error: ServiceError, *, known: bool) -> bool:
+def fail(claim: Claim, error: ServiceError, *, known: bool) -> bool:
     """Write down that no usable answer came. False: fenced off by a later attempt.
 
-    A reference that is `known`, for its transaction is mirrored, never becomes an unknown one:
-    it would be purged with those; nor is it given up, for something new was said of it, perhaps a
-    refund. One that was not asked about is due again in seconds, whatever
-    its age: the schedule spaces asks, and there was none.
+    - Not asked about: due again in seconds, whatever its age; the schedule spaces asks, and there
+      was none.
+    - `known` (its transaction is mirrored): never UNKNOWN, because the row would be purged, and
+      never given up, because something new was said of it, perhaps a refund.
+    - Not known to the service, or refused by it: given up after three days.
+    - No answer, or a refused key: never given up, because it says nothing about the payment.
     """
     told = f"{type(error).__name__}: {error}"
+    at_least = error.retry_after or 0
     if isinstance(error, NotAsked):
         why = told if isinstance(error, UnusableKey) else str(error)
-        next_at = schedule.soon(at_least=error.retry_after or 0)
-        return _conclude(held, state=VerificationState.DUE, next_at=next_at, last_error=why)
+        next_at = schedule.soon(at_least=at_least)
+        return _conclude(claim, state=VerificationState.DUE, next_at=next_at, last_error=why)
     lost = isinstance(error, NotFound) and not known
     state = VerificationState.UNKNOWN if lost else VerificationState.DUE
-    at_least = error.retry_after or 0
-    again = schedule.again(held.created_at, state, at_least=at_least, for_ever=known)
-    return _conclude(held, last_error=told, **again)
+    for_ever = known or error.retryable or isinstance(error, AuthenticationFailed)
+    later = schedule.THEN_EVERY if for_ever else None
+    return _conclude(
+        claim, last_error=told, **schedule.again(state, at_least=at_least, later=later)
+    )
 
 
-def claimed_page(held: Claim) -> UUID | None:
-    """Return the page claimed by now: the payer may have come back while we asked."""
-    row = Verification.objects.primary().filter(pk=held.pk).values_list("page_claim", flat=True)
-    return row.first()
+def fail_to_record(claim: Claim, error: Exception) -> bool:
+    """Write down that an answer came and could not be recorded. False: fenced off.
+
+    Only the error's class and place are kept: its text may quote the payer.
+    """
+    later = schedule.again(VerificationState.DUE, later=schedule.THEN_EVERY)
+    return _conclude(claim, last_error=f"{NOT_RECORDED}: {place_of(error)}", **later)
 
 
 def fence_off(key: str) -> None:
@@ -284,16 +210,11 @@ def await_rival(key: str) -> Verification | None:
     return row
 
 
-def _conclude(held: Claim, **changes: object) -> bool:
-    mine = Verification.objects.primary().filter(
-        pk=held.pk, attempts=held.attempt, state=VerificationState.VERIFYING
+def _conclude(claim: Claim, **changes: object) -> bool:
+    rows = Verification.objects.primary().filter(
+        pk=claim.pk, attempts=claim.attempt, state=VerificationState.VERIFYING
     )
-    return bool(_changed(mine, **changes))
-
-
-def _changed(rows: VerificationQuerySet, **changes: object) -> int:
-    """Change rows by one statement; where the server makes each a snapshot, a rival may undo it."""
-    return tried_again(lambda _number: rows.update(**changes), using=primary_alias(Verification))
+    return bool(change(rows, **changes))
 
 
 def _lease_end() -> CombinedExpression:

@@ -7,10 +7,10 @@ reference is another one: its own row would wait for ever, and a second one besi
 import datetime as dt
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.utils import timezone
 
 from payments_pages.choices import VerificationState
 from payments_pages.conf import conf
+from payments_pages.databases import from_now
 from payments_pages.models import Fulfilment, Transaction, Verification
 from payments_pages.models.fulfilments import FulfilmentQuerySet
 from payments_pages.models.verifications import VerificationQuerySet
@@ -26,7 +26,8 @@ __all__ = [
     "waiting_references",
 ]
 
-UNKNOWN_KEPT_FOR = dt.timedelta(hours=24)
+UNKNOWN_KEPT_FOR = 24 * 3600
+"""Seconds."""
 
 
 def asks() -> VerificationQuerySet:
@@ -67,11 +68,11 @@ def _of_other_mode(mode: str) -> VerificationQuerySet:
 
 
 def waiting_references(*, since: dt.datetime | None = None) -> list[str]:
-    """Return the references that are still asked about, or were given up, oldest first.
+    """Return the references that are still asked about, or have lapsed, oldest first.
 
     `since` leaves out those first seen before it.
     """
-    rows = asks().exclude(state=VerificationState.SETTLED)
+    rows = asks().exclude(state__in=[VerificationState.SETTLED, VerificationState.ENDED])
     if since is not None:
         rows = rows.filter(created_at__gte=since)
     return list(rows.order_by("pk").values_list("reference", flat=True))
@@ -92,9 +93,9 @@ def purge_unknown() -> int:
 
     Of both modes: those of the other one are worth no more.
     """
-    old = timezone.now() - UNKNOWN_KEPT_FOR
+    old = from_now(-UNKNOWN_KEPT_FOR)
     rows = _unmirrored(Verification.objects.primary())
-    gone, _ = rows.filter(state=VerificationState.UNKNOWN, created_at__lt=old).delete()
+    gone, _ = rows.filter(state=VerificationState.UNKNOWN, named_at__lt=old).delete()
     return gone
 
 

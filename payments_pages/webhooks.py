@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from payments_pages import verification
+from payments_pages import inbox
 from payments_pages.choices import Door
 from payments_pages.confirmation import Confirmation, confirm_payment
 from payments_pages.exceptions import InvalidEvent, InvalidReference
@@ -32,7 +32,8 @@ def take_event(body: bytes) -> Confirmation | None:
         reference = next(_references(data, "reference"), None)
         if reference is None and event != "charge.success":
             return None
-        return _confirm(reference, refresh=event != "charge.success")
+        success = event == "charge.success"
+        return _confirm(reference, refresh=not success, signed_success=success)
     if event.startswith("refund."):
         reference = next(_references(data, "transaction_reference", "reference"), None)
         return _confirm(reference, refresh=True)
@@ -42,11 +43,17 @@ def take_event(body: bytes) -> Confirmation | None:
     return None
 
 
-def _confirm(reference: str | None, *, refresh: bool) -> Confirmation:
+def _confirm(reference: str | None, *, refresh: bool, signed_success: bool = False) -> Confirmation:
     if reference is None:
         raise InvalidEvent("The event names no reference.")
     try:
-        return confirm_payment(reference, door=Door.WEBHOOK, refresh=refresh, vouched=True)
+        return confirm_payment(
+            reference,
+            door=Door.WEBHOOK,
+            refresh=refresh,
+            vouched=True,
+            signed_success=signed_success,
+        )
     except InvalidReference as error:
         raise InvalidEvent("The event names no usable reference.") from error
 
@@ -77,5 +84,5 @@ def _is_known(reference: str) -> bool:
         key = reference_key(check_reference(reference))
     except InvalidReference:
         return False
-    row = verification.find(key)
+    row = inbox.find(key)
     return row is not None and row.reference == reference

@@ -81,7 +81,7 @@ def test_unknown_references_are_forgotten_after_a_day_unless_vouched_for(
 
     confirm_payment("MADE-UP-1", door=Door.CALLBACK)
     confirm_payment("NAMED-BY-STAFF", door=Door.ADMIN, vouched=True)
-    Verification.objects.update(created_at=dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
+    Verification.objects.update(named_at=dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
     assert "1 unknown forgotten" in run("payments_pages_sweep")
     assert [row.reference for row in Verification.objects.all()] == ["NAMED-BY-STAFF"]
 

@@ -26,7 +26,7 @@ LAYERS: dict[str, int] = {
     "envelope": 2, "failures": 2, "gates": 2, "models": 2, "prepared": 2, "sessions": 2, "sockets": 2,
     "statements": 2, "transport": 2,
     # Steps of the path.
-    "admission": 3, "attribution": 3, "completion": 3, "delivery": 3, "following": 3, "fulfilment": 3, "handlers": 3, "mirror": 3, "nudging": 3,
+    "admission": 3, "attribution": 3, "completion": 3, "delivery": 3, "following": 3, "fulfilment": 3, "handlers": 3, "inbox": 3, "mirror": 3, "nudging": 3,
     "policy": 3, "reconsidering": 3, "recording": 3, "schedule": 3, "verification": 3, "waiting": 3,
     # Use cases.
     "attention": 4, "confirmation": 4, "export": 4, "outcomes": 4, "pages": 4, "retention": 4, "roles": 4, "staff": 4, "sweeping": 4,
@@ -50,12 +50,13 @@ ARROWS: frozenset[tuple[str, str]] = frozenset({
     ("gates", "breaker"), ("gates", "bulkhead"), ("sessions", "sockets"),
     ("transport", "answers"), ("transport", "breaker"), ("transport", "failures"),
     ("transport", "gates"), ("transport", "sessions"), ("transport", "sockets"),
-    ("admission", "verification"), ("admission", "waiting"), ("attribution", "policy"), ("completion", "handlers"), ("delivery", "completion"), ("delivery", "fulfilment"), ("delivery", "handlers"),
+    ("admission", "inbox"), ("admission", "waiting"), ("attribution", "policy"), ("completion", "handlers"), ("delivery", "completion"), ("delivery", "fulfilment"), ("delivery", "handlers"),
     ("fulfilment", "policy"), ("nudging", "fulfilment"), ("nudging", "handlers"),
     ("mirror", "attribution"),
     ("recording", "attribution"), ("recording", "fulfilment"), ("recording", "mirror"),
     ("recording", "policy"), ("recording", "verification"), ("reconsidering", "attribution"),
-    ("reconsidering", "fulfilment"), ("reconsidering", "mirror"), ("reconsidering", "recording"), ("reconsidering", "verification"), ("verification", "schedule"),
+    ("reconsidering", "fulfilment"), ("reconsidering", "mirror"), ("reconsidering", "recording"), ("reconsidering", "verification"),
+    ("inbox", "schedule"), ("recording", "inbox"), ("verification", "inbox"), ("verification", "policy"), ("verification", "schedule"),
     ("attention", "sweeping"), ("confirmation", "outcomes"), ("staff", "confirmation"), ("sweeping", "confirmation"),
     ("templatetags", "admin"), ("webhooks", "confirmation"), ("worker", "confirmation"),
 })  # fmt: skip
@@ -231,7 +232,24 @@ def test_these_can_be_imported_without_django_being_set_up(unit: str) -> None:
 
 @over_all_modules
 def test_no_module_outgrows_its_room(module: str, path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= LONGEST
+    assert len(lines_of_code(path.read_text())) <= LONGEST
+
+
+def lines_of_code(source: str) -> set[int]:
+    """The numbers of the lines that hold code: no docstring, no comment, no blank line."""
+    told = {
+        number
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    lines = enumerate(source.splitlines(), 1)
+    return {number for number, line in lines if line.strip() and line.strip()[0] != "#"} - told
+
+
+def test_what_is_told_is_not_counted_as_code() -> None:
+    source = 'X = 1\n"""Two\nlines."""\n\n# Why.\ndef f():\n    """Do."""\n    return X\n'
+    assert lines_of_code(source) == {1, 6, 8}
 
 
 def names_of(source: str) -> list[str] | None:

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from django.db import transaction as db_transaction
-from django.utils import timezone
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason, VerificationState
 from payments_pages.confirmation import Confirmation, confirm_payment
@@ -259,6 +258,6 @@ def test_an_answer_is_never_recorded_inside_somebodys_transaction(
     """A rollback out there would undo what a payer has been told."""
     sandbox.pay("tea-box", reference="PPG-1")
     resource = get_client().verify_transaction("PPG-1")
-    claimed = Claim(1, 1, timezone.now())
+    claimed = Claim(1, 1)
     with db_transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
         record(claimed, resource, key="key", existing=None, page_claim=None, door=Door.CALLBACK)

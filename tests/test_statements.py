@@ -101,7 +101,7 @@ def test_an_inserted_object_is_as_save_leaves_it() -> None:
 
 def test_what_the_database_evaluated_is_read_when_asked_for() -> None:
     row = insert(verification())
-    assert row.get_deferred_fields() == {"next_at", "asked_at"}
+    assert row.get_deferred_fields() == {"next_at", "asked_at", "named_at"}
     assert row.asked_at is not None
     assert row.next_at is not None
     assert dt.timedelta(seconds=14) < row.next_at - row.asked_at < dt.timedelta(seconds=16)

@@ -13,6 +13,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from payments_pages import staff
 from payments_pages.admin.acting import busy, who
 from payments_pages.admin.actions import ACTIONS, Action, ask, fingerprint
 from payments_pages.admin.cells import ltr
@@ -23,7 +24,7 @@ from payments_pages.admin.wording import paid_of
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import Transaction
 
-__all__ = ["MOST", "Selected", "verify_again"]
+__all__ = ["MOST", "Selected", "stop_asking", "verify_again"]
 
 MOST = 100
 """Rows that one action takes: each may wait seconds for the service or the site's own code."""
@@ -64,6 +65,21 @@ def verify_again(modeladmin: Any, request: HttpRequest, queryset: QuerySet[Any])
     for row in list(queryset):
         if each(modeladmin, request, row.reference, partial(_ask, row.reference, actor)):
             modeladmin.log_change(request, row, "verify")
+
+
+@admin.action(description=gettext_lazy("Stop asking the service"), permissions=["verify"])
+def stop_asking(modeladmin: Any, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+    """Ask no more about each row's reference until somebody names it again."""
+    if is_too_many(modeladmin, request, queryset):
+        return
+    actor = who(request)
+    for row in list(queryset):
+        if each(modeladmin, request, row.reference, partial(_stop, row, actor)):
+            modeladmin.log_change(request, row, "stop asking")
+
+
+def _stop(row: Any, actor: str) -> str | None:
+    return _("no longer asked about") if staff.stop_asking(row, actor=actor) else None
 
 
 def _ask(reference: str, actor: str) -> str:

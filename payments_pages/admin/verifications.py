@@ -15,7 +15,7 @@ from payments_pages.admin.cells import ltr, mode_name, moment
 from payments_pages.admin.filters import VouchedFilter
 from payments_pages.admin.mirrors import ReadOnlyAdmin
 from payments_pages.admin.searching import CUSTOMERS, keys_of
-from payments_pages.admin.selected import verify_again
+from payments_pages.admin.selected import stop_asking, verify_again
 from payments_pages.admin.story import tell
 from payments_pages.admin.wording import own_words
 from payments_pages.models import PaymentPage, Transaction, Verification
@@ -32,7 +32,7 @@ class VerificationAdmin(ReadOnlyAdmin):
     search_fields = ("reference__exact",)
     sortable_by = ("code", "seen")  # what has an index
     ordering = ("-pk",)
-    actions = (verify_again,)
+    actions = (verify_again, stop_asking)
     change_form_template = "admin/payments_pages/verification/change_form.html"
     fieldsets = (
         (
@@ -40,7 +40,8 @@ class VerificationAdmin(ReadOnlyAdmin):
             {
                 "fields": (
                     "code", "payment", "state", "money_mode", "first_door", "vouched",
-                    "claimed", "attempts", "asked", "next", "error", "seen",
+                    "claimed", "attempts", "asked", "next", "error", "seen", "named",
+                    "signed",
                 )
             },
         ),
@@ -117,6 +118,16 @@ class VerificationAdmin(ReadOnlyAdmin):
     def error(self, row: Verification) -> SafeString:
         """Show why the last ask gave no answer."""
         return own_words(row.last_error)
+
+    @admin.display(description=gettext_lazy("last named"), ordering="named_at")
+    def named(self, row: Verification) -> SafeString:
+        """Show when somebody trusted last named it: the schedule counts from then."""
+        return moment(row.named_at)
+
+    @admin.display(description=gettext_lazy("signed success"))
+    def signed(self, row: Verification) -> SafeString | str:
+        """Show when a signed webhook first said that it is paid."""
+        return moment(row.signed_success_at) or "–"
 
     @admin.display(description=gettext_lazy("first seen"), ordering="created_at")
     def seen(self, row: Verification) -> SafeString:

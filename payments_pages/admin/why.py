@@ -83,6 +83,8 @@ def _next_ask(verification: Verification | None) -> str:
         return ""
     if verification.state == VerificationState.LAPSED:
         return _("After three days we no longer ask by ourselves.")
+    if verification.state == VerificationState.ENDED:
+        return _("Staff have ended the asking. It starts again when somebody names the payment.")
     if verification.next_at is None:
         return ""
     return words(_("We ask again by ourselves, next at {time}."), time=moment(verification.next_at))

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from payments_pages.choices import Door, VerificationState
 from payments_pages.conf import conf
-from payments_pages.databases import from_now
+from payments_pages.databases import UtcNow, from_now
 from payments_pages.models.pages import PaymentPage
 from payments_pages.models.querysets import PrimaryQuerySet, primary_alias
 from payments_pages.models.verifications import Verification
@@ -71,6 +71,7 @@ class ExpectedPaymentQuerySet(PrimaryQuerySet["ExpectedPayment"]):
                         mode=conf.mode,
                         state=VerificationState.DUE,
                         next_at=from_now(FIRST_ASK),
+                        named_at=UtcNow(),
                         first_door=Door.EXPECTED,
                         vouched=True,
                     )

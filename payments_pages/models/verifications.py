@@ -21,10 +21,12 @@ class VerificationQuerySet(DueQuerySet["Verification"]):
 
 
 class Verification(models.Model):
-    """Ask about one reference until the service says success, or time is up.
+    """The work of asking about one reference until the service says success, or time is up.
 
     `attempts` is the fence: it only rises, and an answer is written only by the attempt that
-    asked. `next_at` is the next ask or, while `verifying`, the end of the lease.
+    asked. `next_at` is the next ask or, while `verifying`, the end of the lease. What somebody
+    trusted says later outweighs what we asked earlier: `named_attempt` and `refresh_attempt`
+    tell which asks are older than their words.
     """
 
     reference = models.CharField(_("reference"), max_length=128)
@@ -34,6 +36,13 @@ class Verification(models.Model):
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
     next_at = models.DateTimeField(_("next ask"), null=True)
     asked_at = models.DateTimeField(_("last asked"), null=True)
+    # The schedule counts from when somebody trusted last named the reference.
+    named_at = models.DateTimeField(_("last named"), default=timezone.now)
+    # `attempts` as it was when somebody trusted last named it, and when a refresh was last asked
+    # for: that attempt and all before it are older than what was said.
+    named_attempt = models.PositiveIntegerField(default=0, editable=False)
+    refresh_attempt = models.PositiveIntegerField(default=0, editable=False)
+    signed_success_at = models.DateTimeField(_("signed success"), null=True, editable=False)
     first_door = models.CharField(_("came by"), max_length=16, choices=Door)
     vouched = models.BooleanField(
         _("vouched for"),

@@ -26,6 +26,8 @@ def let_time_pass(seconds: float) -> None:
             next_at=F("next_at") - gone,
             asked_at=F("asked_at") - gone,
             created_at=F("created_at") - gone,
+            named_at=F("named_at") - gone,
+            signed_success_at=F("signed_success_at") - gone,
         ),
         lambda _number: deliveries.update(next_at=F("next_at") - gone),
     )

@@ -28,6 +28,9 @@ SENT_AGAIN = frozenset({Outcome.UNAVAILABLE, Outcome.DELIVERY_FAILED})
 def webhook(request: HttpRequest) -> HttpResponse:
     """Answer 200 for what is done or on record, 503 for what should be sent again.
 
+    That includes a signed success which the service does not confirm yet: verify may be later
+    than its own message.
+
     401 without a good signature, and for every request until header and algorithm are set:
     closed by default. 503 when they cannot be read, for the next sending may find them. 400 for
     what is no event, 413 for what is too large.
@@ -51,7 +54,7 @@ def webhook(request: HttpRequest) -> HttpResponse:
 def _taken(found: Confirmation | None) -> HttpResponse:
     if found is None:
         return answer({"outcome": "ignored"})
-    if found.outcome in SENT_AGAIN:
+    if found.outcome in SENT_AGAIN or found.contradicted:
         status = HTTPStatus.SERVICE_UNAVAILABLE
         return answer({"outcome": found.outcome}, status=status, retry_after=found.retry_after)
     return answer({"outcome": found.outcome})

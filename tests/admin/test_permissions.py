@@ -19,7 +19,7 @@ from django.urls import URLPattern
 
 from example_project.shop.models import Offer
 from payments_pages.admin.actions import ACTIONS, fingerprint
-from payments_pages.choices import Door, FulfilmentState, Reason
+from payments_pages.choices import Door, FulfilmentState, Reason, VerificationState
 from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.roles import make_groups
@@ -107,6 +107,10 @@ def drift(stage: Stage) -> None:
 
 def can_ask(stage: Stage) -> None:
     Verification.objects.update(asked_at=None)
+
+
+def still_asked(stage: Stage) -> None:
+    Verification.objects.update(state=VerificationState.DUE)
 
 
 PAGE, PAYMENT, ASKED, DELIVERY = "paymentpage", "transaction", "verification", "fulfilment"
@@ -207,6 +211,7 @@ LISTS: dict[tuple[str, str], Choice] = {
     (PAYMENT, "reject_held"): Choice(DECIDE, (("confirmed", "yes"), ("note", "refunded"))),
     (PAYMENT, "export_selected"): Choice(DECIDE),
     (ASKED, "verify_again"): Choice(WORK, before=can_ask),
+    (ASKED, "stop_asking"): Choice(WORK, before=still_asked),
     (PAGE, "deactivate_pages"): Choice(DECIDE, (("confirmed", "yes"),)),
     (PAGE, "activate_pages"): Choice(DECIDE),
     (PAGE, "keep_drift"): Choice(DECIDE, before=drift),

@@ -11,7 +11,7 @@ from django.db.utils import OperationalError
 from django.test import Client
 from django.urls import reverse
 
-from payments_pages import databases, verification
+from payments_pages import databases, inbox
 from payments_pages.choices import Door, Outcome
 from payments_pages.confirmation import confirm_payment, confirm_payment_on_commit
 from payments_pages.models import ExpectedPayment, Fulfilment, PaymentPage, Verification
@@ -161,7 +161,7 @@ def test_c23_two_inserts_that_collide_are_never_an_error(
             return Client().get(address, {"reference": order}).status_code
 
     with db_transaction.atomic():
-        verification.note(order, reference_key(order), door=Door.CONFIRM)
+        inbox.note(order, reference_key(order), door=Door.CONFIRM)
         rivals = [in_thread(by) for by in (by_webhook, by_callback, by_webhook)]
         time.sleep(1)  # by then all wait for this row; a slower one collides with less
         db_transaction.set_rollback(True)

@@ -8,7 +8,7 @@ import pytest
 from django.db import transaction as db_transaction
 
 import payments_pages
-from payments_pages import delivery, recording, verification
+from payments_pages import delivery, inbox, recording, verification
 from payments_pages.choices import Door, FulfilmentState, Outcome
 from payments_pages.confirmation import confirm_payment, confirm_payment_on_commit
 from payments_pages.exceptions import OpenTransactionError
@@ -50,7 +50,7 @@ def test_trap_5_a_rivals_row_does_not_spoil_the_callers_transaction(
     key = reference_key("PPG-5")
 
     def rival() -> None:
-        verification.note("PPG-5", key, door=Door.WEBHOOK)
+        inbox.note("PPG-5", key, door=Door.WEBHOOK)
 
     with db_transaction.atomic():
         expect_payment("PPG-5")

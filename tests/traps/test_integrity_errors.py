@@ -43,7 +43,7 @@ def test_trap_3_where_a_reference_is_received(tea_box: PaymentPage, sandbox: San
 
 
 def test_trap_3_where_a_reference_is_noted(tea_box: PaymentPage, sandbox: Sandbox) -> None:
-    """In `verification.note`: the merchant's order fails with it, and is not left without it."""
+    """In `inbox.note`: the merchant's order fails with it, and is not left without it."""
     sandbox.pay("tea-box", reference="PPG-3")
 
     def order() -> None:
@@ -80,9 +80,11 @@ def test_trap_3_where_an_answer_is_recorded(
 ) -> None:
     """In `recording.record`: the answer is not settled, and who comes later asks again."""
     sandbox.pay("tea-box", reference="PPG-3")
-    with refused(f"INSERT INTO payments_pages_{table}"), pytest.raises(IntegrityError):
-        confirm("PPG-3", tea_box)
-    assert Verification.objects.get().state == VerificationState.VERIFYING
+    with refused(f"INSERT INTO payments_pages_{table}"):
+        assert confirm("PPG-3", tea_box) is Outcome.UNAVAILABLE
+    row = Verification.objects.get()
+    assert row.state == VerificationState.DUE
+    assert row.last_error.startswith("Not recorded: IntegrityError at ")
     for model in (Transaction, Fulfilment, Event, Good):
         assert not model.objects.exists(), model
     let_time_pass(60)
