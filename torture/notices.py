@@ -18,13 +18,16 @@ from payments_pages.models import Verification
 from payments_pages.references import reference_key
 from payments_pages.webhooks import take_event
 from torture.handlers import begins
+from torture.plan import Payment, payment
 
-__all__ = ["OLDER_LOOK", "notice", "notify", "signed", "take_notice"]
+__all__ = ["OLDER_LOOK", "notice", "send_next", "signed", "take_notice"]
 
 OLDER_LOOK = "older-look"
 """The control that answers a notice from the look before it."""
 OVERTAKES = 0.5
 """The share of notices that are sent while a look is under way."""
+LATEST = 5
+"""A notice is mostly sent at once: one of so many, the latest."""
 _folder = Path(settings.RUN["folder"]) / "notices"
 
 
@@ -39,17 +42,37 @@ def take_notice(reference: str) -> str:
     return "ignored" if found is None else str(found.outcome)
 
 
-def notify(
+_made: list[Payment] = []
+_unsent: list[str] = []
+
+
+def send_next(
+    newest: int, *, look: Callable[[str], object], tell: Callable[[str], str | None]
+) -> None:
+    """Send one of the notices that were not answered yet, among those of the payments until then.
+
+    For a process of one thread.
+    """
+    while len(_made) <= newest:
+        _made.append(payment(settings.RUN["seed"], len(_made), settings.RUN["token"]))
+        if _made[-1].by_notice:
+            _unsent.append(_made[-1].reference)
+    _unsent[:] = [reference for reference in _unsent if not (_folder / reference).exists()]
+    if _unsent:
+        _send(random.choice(_unsent[-LATEST:]), look=look, tell=tell)
+    else:
+        time.sleep(0.02)
+
+
+def _send(
     reference: str, *, look: Callable[[str], object], tell: Callable[[str], str | None]
 ) -> None:
-    """Tell the site that a reference is paid, unless it was told and answered so already.
+    """Tell the site that a reference is paid.
 
     `tell` returns the outcome that the notice was answered with, None for no answer. What could
     not be taken (the database or the service is away) is sent again, as the service does. Who is
     killed meanwhile has sent nothing: somebody else will.
     """
-    if (_folder / reference).exists():
-        return
     under_way = None
     if random.random() < OVERTAKES:
         under_way = threading.Thread(target=_look, args=(look, reference))

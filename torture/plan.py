@@ -11,6 +11,8 @@ PRICE = 10_000
 HOUR = 3600
 AGES = (0, 10 * HOUR, 80 * HOUR)
 """Seconds since the payer of a reference that is told of by a notice was first seen; 0: never."""
+OFTEN = (1, 1, 2)
+"""How many are of each age: half are so old that they were given up."""
 UNCONFIRMED = ("pending", "failed", "abandoned", "404")
 """What verify says while it is behind its own notice; 404: it does not know the reference."""
 
@@ -65,7 +67,7 @@ def payment(seed: int, number: int, token: str) -> Payment:
     elif chance < 0.20:
         fields, later = {"status": "pending"}, {"status": "success"}
     by_notice = 0.20 <= chance < 0.30
-    seen, age = draw.choice(UNCONFIRMED), draw.choice(AGES)
+    seen, (age,) = draw.choice(UNCONFIRMED), draw.choices(AGES, weights=OFTEN)
     if by_notice:
         fields, later = {"status": "pending" if seen == "404" else seen}, {"status": "success"}
     if by_notice or draw.random() < 0.5:

@@ -27,6 +27,8 @@ SECRET_KEY = "sk_test_torture"
 SWEEPS = 2
 VISITORS = 4
 CONSUMERS = 2
+SERVICES = 2
+"""Processes that send the service's notices."""
 SLOWEST_RESTARTS = 4
 """A run is cut into so many parts by kills of the database, or more."""
 
@@ -54,7 +56,8 @@ class Options:
         if self.door == "http":
             doors = ["site"] * self.workers + ["visitor"] * VISITORS
         consumers = ["consumer"] * CONSUMERS if self.delivery == "queued" else []
-        return doors + consumers + ["sweep"] * SWEEPS
+        service = "service-http" if self.door == "http" else "service"
+        return doors + consumers + [service] * SERVICES + ["sweep"] * SWEEPS
 
     @property
     def way(self) -> str:
