@@ -24,8 +24,8 @@ SERVICE_TAKES = 0.03
 TICK = 0.02
 AHEAD = 1.0
 """Seconds by which a payment is made before anybody asks about it."""
-BEHIND = 2.0
-"""Seconds by which verify is behind a notice, at most: two minutes, in the pace of a run."""
+BEHIND = 6.0
+"""Seconds by which verify is behind a notice, at most: six minutes, in the pace of a run."""
 
 LIES: tuple[dict[str, object], ...] = (
     {"kind": "status", "status": 503},
