@@ -16,9 +16,10 @@ from hypothesis.stateful import run_state_machine_as_test
 from payments_pages import delivery, recording, staff, verification
 from payments_pages import fulfilment as claims
 from payments_pages.choices import Verdict
-from payments_pages.models import Fulfilment
+from payments_pages.models import Fulfilment, Verification
 from payments_pages.policy import Decision, Facts
 from payments_pages.sandbox import Sandbox
+from tests.doors.signing import HEADER, SECRET
 from tests.external_machine import PathToTheOutside
 from tests.path_machine import Path
 
@@ -30,6 +31,7 @@ def drive(
     transactional_db: None, sandbox: Sandbox, configure: Any, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., int]]:
     """Run the machine; by default the same examples every time."""
+    configure(WEBHOOK_HEADER=HEADER, WEBHOOK_ALGORITHM="sha256", WEBHOOK_SECRETS=(SECRET,))
     for module in (verification, claims):
         monkeypatch.setattr(module, "RIVAL_PATIENCE", 0.0)
     monkeypatch.setattr(verification, "ASK_AT_MOST_EVERY", 0.0)
@@ -76,15 +78,27 @@ def another_key(fulfilment: Fulfilment) -> bool:
     return True
 
 
+def claim_without_a_word(
+    row: Verification,
+    *,
+    claim: Callable[..., verification.Claim | None] = verification.claim,
+    **more: bool,
+) -> verification.Claim | None:
+    """Ask as anybody may, and write down nothing of who named the reference."""
+    return claim(row, refresh=more["refresh"], vouched=False)
+
+
 @pytest.mark.parametrize(
     ("kind", "module", "name", "wrong"),
     [
+        (Path, verification, "claim", claim_without_a_word),
         (Path, recording, "decide", accept_all),
         (Path, staff, "may_retry", retry_anything),
         (PathToTheOutside, recording, "decide", accept_all),
         (PathToTheOutside, delivery, "renew_lease", another_key),
     ],
     ids=[
+        "nothing is kept of a trusted word",
         "any success is accepted",
         "what is delivered may be tried again",
         "any success is accepted, external handler",

@@ -8,7 +8,7 @@ import pytest
 
 from payments_pages.sandbox import Sandbox
 from torture.chaos import Chaos, Nursery
-from torture.plan import PRICE, Fate, payment
+from torture.plan import AGES, PRICE, Fate, Payment, payment
 
 PATIENCE = 20.0
 """Seconds until a start gives up waiting; a run that goes on needs far less."""
@@ -108,3 +108,35 @@ def test_no_lie_says_of_a_mismatch_that_it_is_paid(sandbox: Sandbox) -> None:
     named.discard(None)
     assert len(named) > 20
     assert {fates[reference] for reference in named} == {Fate.MUST}
+    by_notice = {made.reference for made in chaos.payments if made.by_notice}
+    assert by_notice.isdisjoint(named), "verify would say success before its time"
+
+
+def test_verify_is_behind_what_notices_tell(sandbox: Sandbox) -> None:
+    chaos = make_chaos(sandbox, Server(Event()), Workers())
+    sandbox.add_page(name="Tea box", slug="tea-box", amount=PRICE)
+    chaos._pay(time.time() + 20)
+    assert {made.is_hidden for made in told_of(chaos)} == {True, False}
+    for made in told_of(chaos):
+        known = sandbox.transaction(made.reference)
+        assert (known is None) is made.is_hidden
+        assert known is None or known["status"] == made.fields["status"] != "success"
+    chaos._ripen(float("inf"))
+    for made in told_of(chaos):
+        known = sandbox.transaction(made.reference)
+        assert known is not None
+        assert known["status"] == "success"
+
+
+def told_of(chaos: Chaos) -> list[Payment]:
+    return [made for made in chaos.payments if made.by_notice]
+
+
+def test_one_payment_in_ten_is_told_of_by_a_notice_of_every_age() -> None:
+    made = [payment(1, number, "token") for number in range(2000)]
+    told = [each for each in made if each.by_notice]
+    assert 150 < len(told) < 250
+    assert {each.age for each in told} == set(AGES)
+    assert {each.fields["status"] for each in told} == {"pending", "failed", "abandoned"}
+    assert all(each.fate == Fate.MUST and "metadata" in each.fields for each in told)
+    assert not [each for each in made if each.age and not each.by_notice]

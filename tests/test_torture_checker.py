@@ -26,12 +26,25 @@ GREEN = (
     "a_success_is_reversed",
     "the_database_is_away_in_a_sweep",
     "a_door_answers_503",
+    "a_notice_is_sent_until_it_is_answered",
+)
+IN_TIME = (
+    "a_notice_is_asked_about_in_time",
+    "a_notice_of_an_old_reference_is_asked_about_in_time",
 )
 LOST: Mapping[str, tuple[str, str]] = {
     "accepted_and_left_open": (OPEN, "wanted, and it is failed"),
     "never_heard_of": ("TORTURE-9", "wanted, and it is unknown"),
     "marked_and_not_given": (UNDONE, "marked, and nothing was given"),
     "marked_and_not_given_outside": (PAID, "marked, and nothing was given"),
+    "a_notice_is_asked_about_hours_later": (
+        OPEN,
+        "named by a signed notice, and due after two sweeps",
+    ),
+    "a_notice_is_forgotten": (
+        "TORTURE-9",
+        "named by a signed notice, and forgotten after two sweeps",
+    ),
     "told_as_delivered_and_not_given": (LEFT, "told as delivered, and nothing was given"),
 }
 DOUBLED: Mapping[str, tuple[str, str]] = {
@@ -52,6 +65,8 @@ BROKEN: Mapping[str, tuple[str, ...]] = {
         f"{PAID}: it was deleted: fulfilment",
         f"{PAID}: it came again: fulfilment",
     ),
+    "what_a_notice_named_is_given_up": (f"{LEFT}: named by a signed notice, and lapsed",),
+    "what_a_notice_named_rests_as_unknown": (f"{LEFT}: named by a signed notice, and unknown",),
     "a_verification_is_deleted": (f"{PAID}: it was deleted: verification",),
     "a_transaction_is_deleted": (f"{LEFT}: it was deleted: transaction",),
 }
@@ -63,7 +78,12 @@ ERRORS: Mapping[str, str] = {
     "a_door_answers_500": "Status500",
 }
 UNGUARDED = ("a_late_attempt_meets_no_guard", "rivals_meet_no_guard")
-SEVERAL = ("given_and_not_marked", "a_row_is_replaced", "a_fulfilment_is_born_delivered")
+SEVERAL = (
+    "a_notice_is_answered_from_the_older_look",
+    "given_and_not_marked",
+    "a_row_is_replaced",
+    "a_fulfilment_is_born_delivered",
+)
 """Stories that break more than one rule at once, or not the same ones on every database."""
 
 Found = dict[str, Any]
@@ -102,7 +122,7 @@ def wrong_in(found: Found) -> dict[str, Any]:
 
 def test_every_story_is_judged(told: dict[str, Found]) -> None:
     assert set(told) == {
-        *GREEN, *LOST, *DOUBLED, *BROKEN, *ERRORS, *UNGUARDED, *SEVERAL, "long_work_renews_its_lease",
+        *GREEN, *IN_TIME, *LOST, *DOUBLED, *BROKEN, *ERRORS, *UNGUARDED, *SEVERAL, "long_work_renews_its_lease",
     }  # fmt: skip
 
 
@@ -113,6 +133,24 @@ def test_a_good_history_is_green(told: dict[str, Found], name: str) -> None:
     assert found["delivered"] == 3
     assert found["accepted"] == 3
     assert found["repeated"] == (1 if name == "given_again_under_the_same_key" else 0)
+
+
+@pytest.mark.parametrize("name", IN_TIME)
+def test_a_notice_that_is_asked_about_within_two_sweeps_is_no_fault(
+    told: dict[str, Found], name: str
+) -> None:
+    """The path itself: verify said "abandoned" when the notice came."""
+    found = told[name]
+    assert wrong_in(found) == {}
+    assert found["delivered"] == 4
+    assert (found["signed"], found["early"]) == (1, 1)
+
+
+def test_a_notice_that_is_answered_from_the_older_look_is_found(told: dict[str, Found]) -> None:
+    assert wrong_in(told["a_notice_is_answered_from_the_older_look"]) == {
+        "lost": {OPEN: "named by a signed notice, and lapsed after two sweeps"},
+        "broken": [f"{OPEN}: named by a signed notice, and lapsed"],
+    }
 
 
 def test_long_work_that_renews_its_lease_is_no_fault(told: dict[str, Found]) -> None:

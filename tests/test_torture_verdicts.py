@@ -23,12 +23,12 @@ HOUR = Options(
     rate=15,
     seed=1,
 )
-BUSY = {"accepted": 900, "cut_off": 30, "kills": 100, "database_kills": 5}
+BUSY = {"accepted": 900, "cut_off": 30, "early": 40, "kills": 100, "database_kills": 5}
 
 
 def quiet(options: Options = HOUR, **counts: int) -> str:
     happened = {**BUSY, **counts}
-    found = Findings(accepted=happened["accepted"], cut_off=happened["cut_off"])
+    found = Findings(**{name: happened[name] for name in ("accepted", "cut_off", "early")})
     return too_quiet(
         options, found, kills=happened["kills"], database_kills=happened["database_kills"]
     )
@@ -69,6 +69,11 @@ def test_a_short_run_may_cut_no_delivery_off(
     assert bool(quiet(options, cut_off=0)) is asked
 
 
+@pytest.mark.parametrize(("seconds", "asked"), [(59, False), (60, True)])
+def test_a_short_run_may_have_no_notice_that_verify_is_behind(seconds: float, asked: bool) -> None:
+    assert bool(quiet(dataclasses.replace(HOUR, seconds=seconds), early=0)) is asked
+
+
 LOST = Findings(lost={"TORTURE-1": "wanted, and nothing was given"})
 DOUBLED = Findings(doubled={"TORTURE-1": "given 2 times"})
 
@@ -81,8 +86,9 @@ def test_a_control_must_do_its_own_wrong(control: str, must: str) -> None:
     assert control_faults(control, Findings()) != ""
 
 
-def test_marking_first_loses_and_the_other_wrong_ways_double() -> None:
-    assert {control for control, must in MUST.items() if must == "lost"} == {"mark-first"}
+def test_marking_first_and_older_looks_lose_and_the_other_wrong_ways_double() -> None:
+    losing = {control for control, must in MUST.items() if must == "lost"}
+    assert losing == {"mark-first", "older-look"}
     assert set(MUST.values()) == {"lost", "doubled"}
 
 

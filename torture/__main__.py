@@ -26,9 +26,10 @@ def main() -> int:
     parser.add_argument("--handler", choices=["atomic", "external"], default="atomic")
     parser.add_argument(
         "--control",
-        choices=["mark-first", "work-first", "no-guard", "unguarded"],
+        choices=["mark-first", "work-first", "no-guard", "unguarded", "older-look"],
         help="do it wrong on purpose: this must lose or double; unguarded is the package's own "
-        "path with guards that let everybody through",
+        "path with guards that let everybody through, older-look answers a notice from the look "
+        "before it",
     )
     parser.add_argument(
         "--door",

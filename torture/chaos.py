@@ -24,6 +24,8 @@ SERVICE_TAKES = 0.03
 TICK = 0.02
 AHEAD = 1.0
 """Seconds by which a payment is made before anybody asks about it."""
+BEHIND = 6.0
+"""Seconds by which verify is behind a notice, at most: six minutes, in the pace of a run."""
 
 LIES: tuple[dict[str, object], ...] = (
     {"kind": "status", "status": 503},
@@ -147,15 +149,21 @@ class Chaos:
         due = int((now + AHEAD - self.began) * self.rate) + 1
         while len(self.payments) < due:
             made = payment(self.seed, len(self.payments), self.token)
-            self.sandbox.pay("tea-box", reference=made.reference, **made.fields)
+            if not made.is_hidden:
+                self.sandbox.pay("tea-box", reference=made.reference, **made.fields)
             self.payments.append(made)
-            if made.later:
+            if made.by_notice:
+                self._waiting.append((now + AHEAD + random.uniform(0, BEHIND), made))
+            elif made.later:
                 self._waiting.append((now + random.uniform(1, 4), made))
         self._ripen(now)
 
     def _ripen(self, now: float) -> None:
         for moment, made in [entry for entry in self._waiting if entry[0] <= now]:
-            self.sandbox.set_transaction(made.reference, **made.later)
+            if made.is_hidden:
+                self.sandbox.pay("tea-box", reference=made.reference, **made.fields | made.later)
+            else:
+                self.sandbox.set_transaction(made.reference, **made.later)
             self._waiting.remove((moment, made))
 
     def _kill(self) -> None:
@@ -188,9 +196,10 @@ class Chaos:
             self.lies += 1
 
     def _honest(self) -> Payment:
-        """Draw a payment that is, or becomes, a success.
+        """Draw a payment that is, or becomes, a success, and that payers come back for.
 
         It may be the very one that is asked about: said of a mismatch, that would be no lie about
         another payment, but the service's own word that this one is paid.
         """
-        return random.choice([made for made in self.payments if made.fate == Fate.MUST])
+        fit = [made for made in self.payments if made.fate == Fate.MUST and not made.by_notice]
+        return random.choice(fit)

@@ -3,17 +3,20 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from payments_pages.choices import EventKind, FulfilmentState
-from payments_pages.models import Event, Fulfilment
+from payments_pages.choices import EventKind, FulfilmentState, VerificationState
+from payments_pages.models import Event, Fulfilment, Verification
 from payments_pages.references import reference_key
 from torture.effects.models import Change, Effect
 from torture.findings import Findings
 from torture.handlers import begins, outside
+from torture.notices import signed
 from torture.plan import Fate, Payment
 
 __all__ = ["check", "check_control"]
 
 GIVEN = {"delivered", "already_delivered"}
+UNCONFIRMED = {"pending", "not_paid", "unknown"}
+GIVEN_UP = {VerificationState.UNKNOWN, VerificationState.LAPSED}
 MAY_FOLLOW_SUCCESS = {"success", "reversed"}
 
 
@@ -45,6 +48,7 @@ def check(payments: Iterable[Payment], handler: str) -> Findings:
     _count_doubles(found, effects if handler == "atomic" else {})
     _check_keys(found, effects, rows)
     _check_changes(found, {reference_key(reference): reference for reference in fates})
+    _check_notices(found)
     return found
 
 
@@ -135,6 +139,18 @@ def _check_keys(found: Findings, effects: Runs, rows: Mapping[str, Fulfilment]) 
             found.doubled[reference] = f"given under {len(keys)} keys"
         elif (row := rows.get(reference)) and keys != {str(row.idempotency_key)}:
             found.broken.append(f"{reference}: given under a foreign key")
+
+
+def _check_notices(found: Findings) -> None:
+    """Count what signed notices named; none of it may rest as given up."""
+    answers: dict[str, set[str]] = {}
+    for reference, outcome in signed():
+        answers.setdefault(reference, set()).add(outcome)
+    found.signed = len(answers)
+    found.early = sum(not outcomes.isdisjoint(UNCONFIRMED) for outcomes in answers.values())
+    given_up = Verification.objects.filter(state__in=GIVEN_UP, reference__in=answers)
+    for reference, state in given_up.values_list("reference", "state"):
+        found.broken.append(f"{reference}: named by a signed notice, and {state}")
 
 
 def _check_changes(found: Findings, names: Mapping[str, str]) -> None:

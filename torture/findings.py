@@ -10,13 +10,18 @@ __all__ = ["Findings"]
 class Findings:
     """What the history says. `lost`, `doubled`, `broken` and `errors` must be empty.
 
-    `lost`: accepted, or told as delivered, and not given. `doubled`: given twice by an atomic
+    `lost`: accepted, or told as delivered, and not given; or named by a signed notice, and not
+    asked about within two sweeps. `doubled`: given twice by an atomic
     handler, or under two keys by an external one; both by reference, with what is wrong.
     `broken`: any other rule that was broken. `errors` counts what came out of the path by its
     class, `words` holds the first one's.
+    `signed` counts the references that a notice named, `early` those of them that verify did not
+    confirm by then.
     """
 
     references: int = 0
+    signed: int = 0
+    early: int = 0
     accepted: int = 0
     delivered: int = 0
     calls: int = 0

@@ -9,7 +9,7 @@ from torture.chaos import Chaos
 from torture.checking import check, check_control
 from torture.controls import CONTROLS
 from torture.findings import Findings
-from torture.finishing import come_back, finish, finish_control
+from torture.finishing import come_back, finish, finish_control, sweep_twice
 from torture.pace import hurry
 from torture.run import Options
 from torture.verdicts import control_faults, faults, too_quiet
@@ -40,13 +40,16 @@ def judge(options: Options, chaos: Chaos) -> int:
 def _judge_path(options: Options, chaos: Chaos) -> Findings:
     """Finish and check what the package's own path did, and print what is wrong."""
     # By the sweep alone first: a payer who looks again must not cover up what it left.
+    unheard = sweep_twice()
     first = finish()
     returned = come_back(chaos.payments, chaos.token)
     second = finish()
     found = check(chaos.payments, options.handler)
+    found.lost.update(unheard.references)
     for left in (first, second):
         found.lost.update(dict.fromkeys(left.open, "the sweep left it open"))
-        for _row in range(left.errors):
+    for swept in (unheard, first, second):
+        for _row in range(swept.errors):
             found.count_error("SweptRow", "a row raised an error in a sweep at the end")
     _print_table(options, chaos, found, returned=returned)
     for line in faults(found):
@@ -67,6 +70,8 @@ def _print_table(options: Options, chaos: Chaos, found: Findings, *, returned: i
         "references": found.references,
         "accepted": found.accepted,
         "delivered": found.delivered,
+        "signed": found.signed,
+        "early": found.early,
         "answers": found.calls,
         "kills": chaos.kills,
         "stops": chaos.stops,

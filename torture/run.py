@@ -16,8 +16,8 @@ import django
 from django.core.management import call_command
 
 from payments_pages.sandbox import Sandbox
-from torture.chaos import Chaos, Nursery
-from torture.plan import PRICE
+from torture.chaos import AHEAD, Chaos, Nursery
+from torture.plan import PRICE, payment
 from torture.servers import Server, server_for
 from torture.site import listen
 
@@ -27,6 +27,8 @@ SECRET_KEY = "sk_test_torture"
 SWEEPS = 2
 VISITORS = 4
 CONSUMERS = 2
+SERVICES = 2
+"""Processes that send the service's notices."""
 SLOWEST_RESTARTS = 4
 """A run is cut into so many parts by kills of the database, or more."""
 
@@ -54,7 +56,8 @@ class Options:
         if self.door == "http":
             doors = ["site"] * self.workers + ["visitor"] * VISITORS
         consumers = ["consumer"] * CONSUMERS if self.delivery == "queued" else []
-        return doors + consumers + ["sweep"] * SWEEPS
+        service = "service-http" if self.door == "http" else "service"
+        return doors + consumers + [service] * SERVICES + ["sweep"] * SWEEPS
 
     @property
     def way(self) -> str:
@@ -126,13 +129,15 @@ def _set_up(
             "listener": listener.fileno(),
             "site": "http://{}:{}".format(*listener.getsockname()),
             "threads": options.threads,
+            "seed": options.seed,
             "token": token,
             "rate": options.rate,
             "began": began,
             "until": began + options.seconds + 60,
         }
     )
-    (options.folder / "messages").mkdir()
+    for name in ("messages", "notices"):
+        (options.folder / name).mkdir()
     os.environ["DJANGO_SETTINGS_MODULE"] = "torture.settings"
     logging.disable(logging.CRITICAL)
     django.setup()
@@ -148,5 +153,9 @@ def _set_up(
         currency="ILS",
         domain="test",
     )
+    if options.control not in importlib.import_module("torture.controls").CONTROLS:
+        many = int((options.seconds + AHEAD) * options.rate) + 2
+        payments = [payment(options.seed, number, token) for number in range(many)]
+        importlib.import_module("torture.ageing").grow_old(payments, sandbox, token)
     importlib.import_module("torture.history").keep_history()
     sys.stdout.write(f"torture: {options.database}, {options.way}\n")

@@ -13,9 +13,12 @@ MUST: Mapping[str, str] = {
     "work-first": "doubled",
     "no-guard": "doubled",
     "unguarded": "doubled",
+    "older-look": "lost",
 }
 """What each wrong way does; if it did not, the run could not have noticed it either."""
 
+EARLY_WITHIN = 60.0
+"""Seconds in which a notice is surely answered before verify confirms it, on a busy machine, too."""
 CUT_OFF_WITHIN = 60.0
 CUT_OFF_AT_LAST_WITHIN = 600.0
 """Seconds in which a delivery is surely cut off: an atomic one right behind the path; any other.
@@ -47,6 +50,8 @@ def too_quiet(options: Options, found: Findings, *, kills: int, database_kills: 
     needed = {"accepted": found.accepted, "kills": kills}
     if options.database != "sqlite":
         needed["database kills"] = database_kills
+    if options.seconds >= EARLY_WITHIN:
+        needed["early"] = found.early
     plain = options.way == "atomic"
     if options.seconds >= (CUT_OFF_WITHIN if plain else CUT_OFF_AT_LAST_WITHIN):
         needed["cut off"] = found.cut_off

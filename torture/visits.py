@@ -1,6 +1,5 @@
 """Knock at the site's doors over HTTP: come back as a payer, ask as an app, send a webhook."""
 
-import json
 import random
 from collections.abc import Callable, Collection
 from typing import Any
@@ -10,8 +9,9 @@ from django.conf import settings
 
 from payments_pages.signatures import sign
 from torture.handlers import begins
+from torture.notices import notice
 
-__all__ = ["visit_site"]
+__all__ = ["look_at_site", "send_notice", "visit_site"]
 
 PATIENCE = 5.0
 """Seconds a visitor waits for an answer: longer than any process stands still."""
@@ -25,7 +25,23 @@ def visit_site(reference: str) -> str | None:
     An answer that no door may give, such as a 500, is noted as an error. A connection that broke,
     or no answer in time, is what a visitor of a killed process must bear.
     """
-    door = random.choices((_callback, _confirm, _webhook), weights=(4, 3, 3))[0]
+    return _visit(random.choices((_callback, _confirm, _webhook), weights=(4, 3, 3))[0], reference)
+
+
+def look_at_site(reference: str) -> str | None:
+    """Come back as a payer; what was told."""
+    return _visit(_callback, reference)
+
+
+def send_notice(reference: str) -> str | None:
+    """Send the service's notice; the outcome it was answered with, None for no usable answer.
+
+    503 is one where it says what is true: that the payment is on record, and not confirmed yet.
+    """
+    return _visit(_notice, reference)
+
+
+def _visit(door: Callable[[requests.Session, str], str | None], reference: str) -> str | None:
     try:
         # A session for each: a kept connection would always lead to the same process.
         with requests.Session() as browser:
@@ -52,12 +68,23 @@ def _confirm(browser: requests.Session, reference: str) -> str | None:
 
 
 def _webhook(browser: requests.Session, reference: str) -> str | None:
-    body = json.dumps({"event": "charge.success", "data": {"reference": reference}}).encode()
+    return _outcome(_send(browser, reference))
+
+
+def _notice(browser: requests.Session, reference: str) -> str | None:
+    answer = _send(browser, reference)
+    if answer.status_code != AWAY or "json" not in answer.headers.get("Content-Type", ""):
+        return _outcome(answer)
+    return str(answer.json().get("outcome"))
+
+
+def _send(browser: requests.Session, reference: str) -> requests.Response:
+    body = notice(reference)
     headers = {
         "Content-Type": "application/json",
         settings.PAYMENTS_PAGES["WEBHOOK_HEADER"]: sign(body, settings.RUN["secret_key"], "sha256"),
     }
-    return _outcome(_ask(browser.post, "/webhook/", {200}, data=body, headers=headers))
+    return _ask(browser.post, "/webhook/", {200}, data=body, headers=headers)
 
 
 def _ask(

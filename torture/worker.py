@@ -20,14 +20,18 @@ from payments_pages.worker import take_message
 from torture.controls import CONTROLS
 from torture.handlers import begins
 from torture.messages import take
+from torture.notices import send_next, take_notice
 from torture.pace import hurry
+from torture.plan import payment
 from torture.site import serve
 from torture.unguarded import take_guards_away
-from torture.visits import visit_site
+from torture.visits import look_at_site, send_notice, visit_site
 
 __all__ = ["ROLES", "live"]
 
 SWEEP_EVERY = 0.2
+SINGLE = {"service", "service-http", "site", "sweep"}
+"""Roles of one thread."""
 
 
 def live(role: str) -> None:
@@ -36,7 +40,7 @@ def live(role: str) -> None:
     if settings.RUN["control"] == "unguarded":
         take_guards_away()
     connection_created.connect(_watch)
-    many = 1 if role in {"site", "sweep"} else settings.RUN["threads"]
+    many = 1 if role in SINGLE else settings.RUN["threads"]
     threads = [threading.Thread(target=_repeat, args=(ROLES[role],)) for _thread in range(many)]
     for thread in threads:
         thread.start()
@@ -63,14 +67,26 @@ def _note_error(action: Callable[[], None], error: Exception) -> None:
 
 def _visit() -> None:
     """Come back as a payer, or be told by a webhook; note what was answered."""
-    reference = f"TORTURE-{_pick()}"
+    reference = _pick()
     begins.say("told", reference, _confirm(reference))
 
 
 def _visit_over_http() -> None:
-    reference = f"TORTURE-{_pick()}"
+    reference = _pick()
     if (outcome := visit_site(reference)) is not None:
         begins.say("told", reference, outcome)
+
+
+def _send_notices() -> None:
+    """Be the service: tell this process's own path that something is paid."""
+    if settings.RUN["control"] in CONTROLS:  # it has no such door
+        time.sleep(SWEEP_EVERY)
+        return
+    send_next(_newest(), look=_come_back, tell=take_notice)
+
+
+def _send_notices_over_http() -> None:
+    send_next(_newest(), look=look_at_site, tell=send_notice)
 
 
 def _consume() -> None:
@@ -85,15 +101,31 @@ def _confirm(reference: str) -> str:
     if (control := CONTROLS.get(settings.RUN["control"])) is not None:
         return control(reference)
     if random.random() < 0.6:
-        token = UUID(settings.RUN["token"])
-        return str(confirm_payment(reference, door=Door.CALLBACK, page_token=token).outcome)
+        return _come_back(reference)
     return str(confirm_payment(reference, door=Door.WEBHOOK, vouched=True).outcome)
 
 
-def _pick() -> int:
+def _come_back(reference: str) -> str:
+    token = UUID(settings.RUN["token"])
+    return str(confirm_payment(reference, door=Door.CALLBACK, page_token=token).outcome)
+
+
+def _pick() -> str:
+    """Choose the reference of a payer who comes back, or any one for a control."""
+    while True:
+        number = _pick_number()
+        made = payment(settings.RUN["seed"], number, settings.RUN["token"])
+        if not made.by_notice or settings.RUN["control"] in CONTROLS:
+            return made.reference
+
+
+def _newest() -> int:
+    return max(1, int((time.time() - settings.RUN["began"]) * settings.RUN["rate"]))
+
+
+def _pick_number() -> int:
     """Choose a payment: a hot one that everybody wants now, a cold new one, or any old one."""
-    run = settings.RUN
-    newest = max(1, int((time.time() - run["began"]) * run["rate"]))
+    newest = _newest()
     chance = random.random()
     if chance < 0.3:
         return newest - newest % 8
@@ -115,6 +147,8 @@ ROLES: Mapping[str, Callable[[], None]] = {
     "door": _visit,
     "visitor": _visit_over_http,
     "consumer": _consume,
+    "service": _send_notices,
+    "service-http": _send_notices_over_http,
     "site": serve,
     "sweep": _sweep,
 }

@@ -13,6 +13,7 @@ import sys
 import time
 import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -21,7 +22,7 @@ from django.test.utils import setup_databases, teardown_databases
 
 from payments_pages.sandbox import Sandbox
 
-STORIES = ("given", "changed", "leases", "raised")
+STORIES = ("given", "changed", "leases", "notices", "raised")
 KEY = "sk_test_torture"
 
 
@@ -57,10 +58,12 @@ def main(folder: str, database: dict[str, Any]) -> None:
             "site": f"http://127.0.0.1:{site.server_address[1]}",
             "threads": 1,
             "token": str(uuid.uuid4()),
+            "seed": 1,
             "rate": 1,
             "began": time.time(),
             "until": time.time() + 600,
         }
+        (Path(folder) / "notices").mkdir()
         os.environ |= {"TORTURE": json.dumps(run), "DJANGO_SETTINGS_MODULE": "torture.settings"}
         logging.disable(logging.CRITICAL)
         django.setup()

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import HTTPServer
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -49,6 +50,8 @@ class Stage:
     sandbox: Sandbox
     site: HTTPServer
     payments: list[Payment] = field(default_factory=list)
+    unheard: dict[str, str] = field(default_factory=dict)
+    """What two sweeps did not ask about, if a story looked."""
 
     def clear(self) -> None:
         """Leave nothing of the story before."""
@@ -57,6 +60,9 @@ class Stage:
         for trace in (begins, outside):
             trace.path.write_text("")
         self.payments.clear()
+        self.unheard = {}
+        for answered in (Path(settings.RUN["folder"]) / "notices").iterdir():
+            answered.unlink()
         self.sandbox.reset()
         remote = self.sandbox.add_page(name="Tea box", slug="tea-box", amount=PRICE)
         PaymentPage.objects.create(
@@ -92,7 +98,7 @@ class Stage:
         handlers.CHANCE_OF_ERROR = 0
 
 
-SHOWN = ("accepted", "delivered", "repeated", "lost", "doubled", "broken")
+SHOWN = ("accepted", "delivered", "signed", "early", "repeated", "lost", "doubled", "broken")
 Spoil = Callable[[Stage], None]
 STORIES: dict[str, tuple[str, Spoil]] = {}
 
@@ -115,6 +121,7 @@ def _tell(stage: Stage, handler: str, spoil: Spoil) -> dict[str, Any]:
         stage.pay_all()
         spoil(stage)
         found = check(stage.payments, handler)
+        found.lost.update(stage.unheard)
     shown = {name: getattr(found, name) for name in SHOWN}
     renewals = Change.objects.filter(
         kind="fulfilment",
