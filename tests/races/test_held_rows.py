@@ -17,7 +17,7 @@ import requests
 from django.db import connection
 from django.urls import reverse
 
-from payments_pages import staff, verification
+from payments_pages import inbox, staff
 from payments_pages.attention import look
 from payments_pages.choices import Door, FulfilmentState, Outcome
 from payments_pages.confirmation import confirm_payment
@@ -111,7 +111,7 @@ def test_a_handler_that_never_returns_stops_neither_doors_nor_sweeps(
     others = [sandbox.pay("tea-box", reference=f"OTHER-{number}") for number in range(200)]
     swept, called = others[:100], others[100:]
     for number, reference in enumerate(swept):
-        verification.note(
+        inbox.note(
             reference, reference_key(reference), door=Door.CALLBACK, page_claim=tea_box.token
         )
         confirm = confirm_payment(
