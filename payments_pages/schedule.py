@@ -27,9 +27,8 @@ the spread and a few sweeps a day."""
 LAPSES_AFTER = 72 * 3600
 SIGNED_EVERY = 30
 """Seconds between the asks while a signed success is not confirmed: the next sweep must see it."""
-SIGNED_FOR = 24 * 3600
 SIGNED_LATER = 3600
-"""Seconds between those asks once the last signed message is older than `SIGNED_FOR`."""
+"""Seconds between those asks once the last message is older than `LAPSES_AFTER`."""
 
 
 def soon(*, at_least: float = 0) -> CombinedExpression:
@@ -53,7 +52,7 @@ def again(
 
     - Named by somebody trusted since the ask began: due in seconds.
     - Named by a signed success, which this answer does not confirm: due every half minute, after
-      a day every hour, and never given up. `confirmed` says that the answer fits it.
+      three days every hour, and never given up. `confirmed` says that the answer fits it.
     - Else by the time since the reference was last named: `SCHEDULE`, then every six hours.
     - After three days every `later` seconds; None gives it up (`LAPSED`).
 
@@ -64,7 +63,7 @@ def again(
     states = [When(named_meanwhile(), then=due)]
     if not confirmed:
         signed = Q(signed_success_at__isnull=False)
-        for_now = Q(signed, _named_within(SIGNED_FOR))
+        for_now = Q(signed, _named_within(LAPSES_AFTER))
         times.append(When(for_now, then=_after(SIGNED_EVERY, at_least)))
         times.append(When(signed, then=_after(SIGNED_LATER, at_least)))
         states.append(When(signed, then=due))
