@@ -7,6 +7,7 @@ from django.db import Error, connection
 
 from payments_pages.choices import EventKind, FulfilmentState, Outcome
 from payments_pages.databases import is_transient
+from payments_pages.exceptions import DecisionError
 from payments_pages.models import Event, Fulfilment, Transaction, Verification
 from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
@@ -125,6 +126,8 @@ def _act(story: Story, reference: str, scene: Scene, points: Points) -> Outcome 
     try:
         with points.watch():
             return ACTS[story.act](reference, str(scene.page.token))
+    except DecisionError:
+        return None  # staff are told that the service could not be asked, and nothing was done
     except Error as error:
         if story.act not in MAY_RAISE or not is_transient(error):
             raise
