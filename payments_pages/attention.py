@@ -16,8 +16,9 @@ from payments_pages.conf import conf
 from payments_pages.connection import GATES
 from payments_pages.databases import from_now, text_key
 from payments_pages.exceptions import AuthenticationFailed, ConfigurationError, UnusableKey
+from payments_pages.fulfilment import loud_holds
 from payments_pages.models import Fulfilment, Verification, primary_alias
-from payments_pages.policy import POLICY_REASONS, QUIET_REASONS
+from payments_pages.policy import POLICY_REASONS
 from payments_pages.sweeping import oldest_due
 from payments_pages.waiting import (
     contradicted,
@@ -140,7 +141,7 @@ def _held_reasons() -> Counter[str]:
     Without those that wait for nobody.
     """
     rows = _in_state(FulfilmentState.HELD)
-    policy = rows.filter(reason__in=POLICY_REASONS - QUIET_REASONS).values_list("reason", flat=True)
+    policy = rows.filter(loud_holds()).values_list("reason", flat=True)
     others = rows.exclude(reason__in=POLICY_REASONS).values_list("reason", flat=True)
     return Counter([*policy[: CAP + 1], *others[: CAP + 1]])
 

@@ -28,7 +28,7 @@ __all__ = [
 UPDATABLE: Final = ("name", "description", "amount", "active")
 """Fields that the service lets us change (interface: Fields accepted on update)."""
 
-OURS: Final = ("id", "token", "seller")
+OURS: Final = ("id", "token", "seller", "made_here")
 """Fields of a row that the service does not know."""
 
 DRIFTING: Final = (*UPDATABLE, "redirect_url")

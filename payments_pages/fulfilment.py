@@ -13,7 +13,8 @@ from payments_pages.conf import conf
 from payments_pages.databases import Unindexed, UtcNow, from_now, refuse_open_transaction
 from payments_pages.models import Fulfilment, Transaction, primary_alias
 from payments_pages.models.fulfilments import FulfilmentQuerySet
-from payments_pages.policy import POLICY_REASONS, Decision
+from payments_pages.ownership import is_site_known
+from payments_pages.policy import POLICY_REASONS, QUIET_REASONS, Decision
 from payments_pages.prepared import INSERT_ACCEPTED_FULFILMENT
 from payments_pages.rivals import change_unless_held, wait_while
 
@@ -23,6 +24,8 @@ __all__ = [
     "claim",
     "claimed",
     "is_claimable",
+    "is_quiet",
+    "loud_holds",
     "open_fulfilment",
     "outcome_of",
     "renew_lease",
@@ -114,6 +117,25 @@ def revise(fulfilment: Fulfilment, decision: Decision) -> bool:
     if changed:
         fulfilment.state, fulfilment.reason = state, reason
     return bool(changed)
+
+
+def is_quiet(fulfilment: Fulfilment) -> bool:
+    """Say whether a hold waits for nobody: another site is known to deliver what was paid.
+
+    Not for a page that this site had made: its address was moved, or this is a copy of its
+    database. Nor while nobody can tell which site this is. Then staff must look.
+    """
+    page = fulfilment.transaction.page
+    made_here = page is not None and page.made_here
+    return fulfilment.reason in QUIET_REASONS and is_site_known() and not made_here
+
+
+def loud_holds() -> Q:
+    """Return the condition on what is held by the policy and waits for a person."""
+    loud = Q(reason__in=POLICY_REASONS - QUIET_REASONS)
+    if not is_site_known():
+        return Q(reason__in=POLICY_REASONS)
+    return loud | Q(reason__in=QUIET_REASONS, transaction__page__made_here=True)
 
 
 def stands(fulfilment: Fulfilment, decision: Decision) -> bool:

@@ -7,7 +7,8 @@ https. It is compared anew each time and never kept: a copy of the database on a
 the same rows, and must not deliver what that site delivers.
 
 Without `SITE_URL` it is any host that `ALLOWED_HOSTS` names in full. A wildcard names none: then
-nobody can tell, and only a page with a blank redirect address is sold here (closed by default).
+no address tells anything, and sold here are the pages that this site had made by the service, and
+those with a blank redirect address.
 """
 
 import re
@@ -50,22 +51,21 @@ def is_site_known() -> bool:
     return bool(_ours())
 
 
-def is_sold_here(redirect_url: str, seller: str) -> bool:
-    """Say whether this site sells the page that has these two."""
+def is_sold_here(redirect_url: str, seller: str, *, made_here: bool) -> bool:
+    """Say whether this site sells the page that has these."""
     if seller:
         return seller == this_site()
     if not redirect_url:
         return True
     ours = _ours()
-    return bool(ours and re.match(ours, redirect_url))
+    return bool(re.match(ours, redirect_url)) if ours else made_here
 
 
 def sold_here() -> Q:
     """Return the condition on pages that says the same in the database."""
     ours = _ours()
     to_us = Q(redirect_url="")
-    if ours:
-        to_us |= Q(redirect_url__regex=ours)
+    to_us |= Q(redirect_url__regex=ours) if ours else Q(made_here=True)
     site = this_site()
     unsaid = Q(seller="") & to_us
     return unsaid | Q(seller=site) if site else unsaid

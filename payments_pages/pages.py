@@ -78,7 +78,7 @@ def create_page(
     elif not client.check_slug(slug):
         raise PageError(_("This slug is taken. Choose another one."), field="slug")
     save = save_draft if page is None else save_again
-    page = page or PaymentPage(slug=slug, slug_key=slug_key(slug))
+    page = page or PaymentPage(slug=slug, slug_key=slug_key(slug), made_here=True)
     page.name, page.amount, page.description, page.domain = name, amount, description, conf.mode
     page.custom_fields, page.metadata = list(custom_fields), dict(metadata or {})
     page.redirect_url = callback_url(page, site_url)

@@ -42,7 +42,7 @@ POLICY_REASONS = frozenset(
 """Holds that this module makes, hence may lift when the facts change."""
 
 QUIET_REASONS = frozenset({Reason.OTHER_SITE})
-"""Holds that wait for nobody: another site delivers what was paid. They raise no alarm."""
+"""Holds that may wait for nobody, because another site delivers what was paid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

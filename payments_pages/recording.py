@@ -21,7 +21,7 @@ from payments_pages.attribution import (
 from payments_pages.choices import Attributed, Door, EventKind, FulfilmentState, Reason, Verdict
 from payments_pages.conf import conf
 from payments_pages.databases import is_transient, tried_again
-from payments_pages.fulfilment import open_fulfilment, revise, stands
+from payments_pages.fulfilment import is_quiet, open_fulfilment, revise, stands
 from payments_pages.inbox import claimed_page
 from payments_pages.mirror import find_transaction, merge_answer, write
 from payments_pages.models import (
@@ -31,7 +31,7 @@ from payments_pages.models import (
     Transaction,
     primary_alias,
 )
-from payments_pages.policy import POLICY_REASONS, QUIET_REASONS, Decision, decide
+from payments_pages.policy import POLICY_REASONS, Decision, decide
 from payments_pages.prepared import INSERT_EVENT
 from payments_pages.resources import TransactionResource, read_metadata
 from payments_pages.signals import fulfilment_held, transaction_changed, transaction_confirmed
@@ -303,7 +303,7 @@ def announce(transaction: Transaction, before: str, changed: Fulfilment | None) 
         transaction_changed.send_robust(
             sender=Transaction, transaction=transaction, previous=before
         )
-    if changed is None or changed.reason in QUIET_REASONS:
+    if changed is None or is_quiet(changed):
         return
     if changed.state == FulfilmentState.HELD:
         fulfilment_held.send_robust(sender=Fulfilment, fulfilment=changed)

@@ -10,16 +10,20 @@ from payments_pages.ownership import ELSEWHERE, is_sold_here, this_site
 pytestmark = pytest.mark.django_db
 
 
-def page(redirect_url: str, seller: str = "") -> PaymentPage:
+def page(redirect_url: str, seller: str = "", *, made_here: bool = False) -> PaymentPage:
     number = PaymentPage.objects.count()
     return PaymentPage.objects.create(
-        name="Page", slug_key=f"{number}", redirect_url=redirect_url, seller=seller
+        name="Page",
+        slug_key=f"{number}",
+        redirect_url=redirect_url,
+        seller=seller,
+        made_here=made_here,
     )
 
 
-def agree(site: str, redirect_url: str, *, seller: str = "") -> bool:
+def agree(site: str, redirect_url: str, *, seller: str = "", made_here: bool = False) -> bool:
     """Ask Python and the database, which must say the same."""
-    row = page(redirect_url, seller)
+    row = page(redirect_url, seller, made_here=made_here)
     here = PaymentPage.objects.sold_here().filter(pk=row.pk).exists()
     elsewhere = PaymentPage.objects.sold_elsewhere().filter(pk=row.pk).exists()
     assert here is not elsewhere, (site, redirect_url)
@@ -135,5 +139,17 @@ def test_a_malformed_site_url_names_no_site(configure: Any, settings: Any, site:
     configure(SITE_URL=site)
     settings.ALLOWED_HOSTS = []
     assert this_site() == ""
-    assert not is_sold_here("https://shop.example/", "")
-    assert is_sold_here("", "")
+    assert not is_sold_here("https://shop.example/", "", made_here=False)
+    assert is_sold_here("", "", made_here=False)
+
+
+@pytest.mark.parametrize("made_here", [True, False])
+def test_who_had_it_made_counts_only_where_no_address_can_tell(
+    configure: Any, settings: Any, made_here: bool
+) -> None:
+    configure(SITE_URL="https://staging.example")
+    assert not agree("", "https://shop.example/callback/", made_here=made_here)
+    configure(SITE_URL=None)
+    settings.ALLOWED_HOSTS = ["*"]
+    assert agree("", "https://shop.example/callback/", made_here=made_here) is made_here
+    assert not agree("", "https://shop.example/", made_here=made_here, seller=ELSEWHERE)

@@ -113,6 +113,7 @@ class History:
                 "synced_at": self.now,
                 "inactive_since": None,
                 "seller": "",
+                "made_here": False,
                 "missing_since": None,
                 "drift": "{}",
             }

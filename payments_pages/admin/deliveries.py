@@ -3,14 +3,14 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from payments_pages.choices import FulfilmentState, Reason
-from payments_pages.models import Transaction
-from payments_pages.policy import POLICY_REASONS, QUIET_REASONS
+from payments_pages.fulfilment import loud_holds
+from payments_pages.models import Fulfilment, Transaction
 
 __all__ = ["DELIVERY_REASONS", "DeliveryFilter", "HoldFilter"]
 
@@ -53,9 +53,7 @@ class HoldFilter(admin.SimpleListFilter):
         chosen = self.value()
         if chosen is None:
             return None
-        waiting = sorted(POLICY_REASONS - QUIET_REASONS)
-        kinds = {self.decision: waiting, self.delivery: list(DELIVERY_REASONS)}
-        return queryset.filter(
-            fulfilment__state=FulfilmentState.HELD,
-            fulfilment__reason__in=kinds.get(chosen, [chosen]),
-        )
+        held = Fulfilment.objects.using(queryset.db).filter(state=FulfilmentState.HELD)
+        kinds = {self.decision: loud_holds(), self.delivery: Q(reason__in=DELIVERY_REASONS)}
+        found = held.filter(kinds.get(chosen, Q(reason=chosen)))
+        return queryset.filter(fulfilment__in=found)

@@ -8,8 +8,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from payments_pages.choices import FulfilmentState
+from payments_pages.fulfilment import is_quiet
 from payments_pages.models import Transaction
-from payments_pages.policy import QUIET_REASONS
 
 __all__ = ["delivery_status", "payment_status", "payment_word"]
 
@@ -55,7 +55,7 @@ def delivery_status(transaction: Transaction) -> SafeString:
     fulfilment = getattr(transaction, "fulfilment", None)
     if fulfilment is None:
         return SafeString("–")
-    if fulfilment.state == FulfilmentState.HELD and fulfilment.reason in QUIET_REASONS:
+    if fulfilment.state == FulfilmentState.HELD and is_quiet(fulfilment):
         return _cell(ENDED, "⇄", _("another site’s"))
     return _cell(*_DELIVERY.get(fulfilment.state, (WAITING, "?", fulfilment.state)))
 

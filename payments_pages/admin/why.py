@@ -12,9 +12,9 @@ from payments_pages.admin.holds import advice_of, facts_of
 from payments_pages.admin.wording import own_words, price_of, words
 from payments_pages.choices import FulfilmentState, VerificationState
 from payments_pages.conf import conf
+from payments_pages.fulfilment import is_quiet
 from payments_pages.models import Fulfilment, Transaction, Verification
 from payments_pages.models.fulfilments import FulfilmentQuerySet
-from payments_pages.policy import QUIET_REASONS
 from payments_pages.staff import is_of_other_mode
 
 __all__ = ["Why", "why"]
@@ -212,7 +212,7 @@ _STATES: Final[Mapping[str, Callable[[Transaction, Fulfilment], Why]]] = {
 def _held(
     transaction: Transaction, fulfilment: Fulfilment, verification: Verification | None
 ) -> Why:
-    quiet = fulfilment.reason in QUIET_REASONS
+    quiet = is_quiet(fulfilment)
     heading = (
         _("Paid, not to this site: %(reason)s") if quiet else _("Paid, held for staff: %(reason)s")
     )

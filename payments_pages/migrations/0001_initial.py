@@ -54,6 +54,7 @@ class Migration(migrations.Migration):
                 ('synced_at', models.DateTimeField(editable=False, null=True, verbose_name='last synced')),
                 ('missing_since', models.DateTimeField(editable=False, null=True, verbose_name='missing since')),
                 ('inactive_since', models.DateTimeField(editable=False, null=True, verbose_name='inactive since')),
+                ('made_here', models.BooleanField(default=False, editable=False)),
                 ('seller', models.CharField(blank=True, editable=False, max_length=255, verbose_name='sold by, as staff said')),
                 ('drift', models.JSONField(default=dict, editable=False, verbose_name='changed at the service')),
             ],

@@ -57,7 +57,8 @@ class PaymentPage(models.Model):
     a sync found that the service had changed it; the fields themselves follow the service.
     `inactive_since` is when it was switched off, null while it is active or where that was never
     seen. `seller` is what staff said of who sells it: the site's name (`ownership.this_site`),
-    `ownership.ELSEWHERE`, or blank where its redirect address tells.
+    `ownership.ELSEWHERE`, or blank where its redirect address tells. `made_here`: the service made
+    it because this site, or the site whose database was copied to this one, asked for it.
     """
 
     remote_id = models.BigIntegerField(
@@ -90,6 +91,7 @@ class PaymentPage(models.Model):
     seller = models.CharField(
         _("sold by, as staff said"), max_length=255, blank=True, editable=False
     )
+    made_here = models.BooleanField(default=False, editable=False)
     drift = models.JSONField(_("changed at the service"), default=dict, editable=False)
 
     # No column: what the service did otherwise than just asked, as (field, asked for, as it is).
@@ -122,4 +124,4 @@ class PaymentPage(models.Model):
     @property
     def sold_here(self) -> bool:
         """Say whether this site sells it, or another site on the same account."""
-        return is_sold_here(self.redirect_url, self.seller)
+        return is_sold_here(self.redirect_url, self.seller, made_here=self.made_here)

@@ -98,6 +98,30 @@ def test_nobody_is_called_for_what_another_site_delivers(
     assert look().is_empty
 
 
+@pytest.mark.parametrize("why", ["moved", "unknown"])
+def test_staff_are_called_where_no_other_site_is_known_to_deliver(
+    sandbox: Sandbox, course_b: PaymentPage, configure: Any, settings: Any, why: str
+) -> None:
+    """A page that this site had made, under its old address; or nothing names this site."""
+    if why == "moved":
+        PaymentPage.objects.update(made_here=True)
+    else:
+        configure(SITE_URL=None)
+        settings.ALLOWED_HOSTS = ["*"]
+    told: list[str] = []
+
+    def listen(fulfilment: Fulfilment, **_more: Any) -> None:
+        told.append(fulfilment.reason)
+
+    fulfilment_held.connect(listen)
+    try:
+        post(event(sandbox.pay("course-b", metadata={"slug": "course-b"})))
+    finally:
+        fulfilment_held.disconnect(listen)
+    assert told == [Reason.OTHER_SITE]
+    assert look().held == 1
+
+
 def test_its_own_pages_are_delivered_as_ever(sandbox: Sandbox, course_b: PaymentPage) -> None:
     for slug, redirect_url in (("ours", "https://testserver/thanks"), ("blank", None)):
         sandbox.add_page(slug=slug, amount=10000, redirect_url=redirect_url)
