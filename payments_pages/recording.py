@@ -6,6 +6,7 @@ No network call is made in here.
 
 import logging
 from dataclasses import dataclass, replace
+from functools import partial
 from uuid import UUID
 
 from django.db import DatabaseError, IntegrityError
@@ -82,25 +83,15 @@ def record(
     once more with what a column of any character set can hold: no payment is lost by a text.
     """
     using = primary_alias(Fulfilment)
-
-    def once(resource: TransactionResource, existing: Transaction | None) -> Recorded | None:
-        return _record(
-            held,
-            resource,
-            key=key,
-            existing=existing,
-            page_claim=page_claim,
-            door=door,
-            actor=actor,
-            claim=claim,
-        )
-
-    def first(number: int) -> Recorded | None:
-        # After a rollback the mirror is read again, as it is then.
-        return once(resource, find_transaction(key) if number else existing)
-
+    once = partial(
+        _record, held, key=key, page_claim=page_claim, door=door, actor=actor, claim=claim
+    )
     try:
-        return tried_again(first, using=using)
+        # After a rollback the mirror is read again, as it is then.
+        return tried_again(
+            lambda number: once(resource, find_transaction(key) if number else existing),
+            using=using,
+        )
     except DatabaseError as error:
         if is_transient(error):
             raise
@@ -112,14 +103,15 @@ def record(
 def _record(
     held: Claim,
     resource: TransactionResource,
+    existing: Transaction | None,
     *,
     key: str,
-    existing: Transaction | None,
     page_claim: UUID | None,
     door: Door,
     actor: str,
     claim: bool,
 ) -> Recorded | None:
+    """Write the answer down in one transaction, and send the signals after its commit."""
     before = existing.status if existing else ""
     settled = resource.status == "success" or before in {"success", "reversed"}
     with db_transaction.atomic(using=primary_alias(Fulfilment), durable=True):
