@@ -249,7 +249,9 @@ def test_approval_against_rejection(place: Place, swapped: bool) -> None:
     assert len(played) >= (18 if swapped else 36)
     for meeting in played:
         approved, rejected = reversed(meeting.results) if swapped else meeting.results
-        assert (approved is Outcome.DELIVERED) is not rejected, meeting
+        # Nobody waits for a row that the other one looks at: then the sweep delivers it.
+        given = approved in {Outcome.DELIVERED, Outcome.DELIVERING}
+        assert given is not rejected, meeting
         _sweep(meeting)
         row = Fulfilment.objects.get(transaction__reference=f"MET-{meeting.number}")
         state = FulfilmentState.REJECTED if rejected else FulfilmentState.DELIVERED
