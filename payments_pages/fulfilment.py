@@ -10,7 +10,13 @@ from django.db.models.lookups import Exact
 
 from payments_pages.choices import FulfilmentState, Outcome, Reason, Verdict
 from payments_pages.conf import conf
-from payments_pages.databases import Unindexed, UtcNow, from_now, refuse_open_transaction
+from payments_pages.databases import (
+    Unindexed,
+    UtcNow,
+    from_now,
+    refuse_open_transaction,
+    tried_again,
+)
 from payments_pages.models import Fulfilment, Transaction, primary_alias
 from payments_pages.models.fulfilments import FulfilmentQuerySet
 from payments_pages.ownership import is_site_known
@@ -243,4 +249,9 @@ def renew_lease(fulfilment: Fulfilment) -> bool:
         return True
     refuse_open_transaction("renew_lease() was called")
     unexpired = claimed(fulfilment).filter(next_at__gt=UtcNow())
-    return bool(change_unless_held(unexpired, fulfilment.pk, next_at=from_now(conf.lease)))
+    # A rival's look holds the row for a moment: that is waited for, because the lease is ours.
+    renewed = tried_again(
+        lambda _number: unexpired.update(next_at=from_now(conf.lease)),
+        using=primary_alias(Fulfilment),
+    )
+    return bool(renewed)

@@ -99,6 +99,10 @@ def stuck(worker: Worker, sandbox: Sandbox, tea_box: PaymentPage) -> Iterator[Ca
         yield kill
 
 
+@pytest.mark.skipif(
+    os.environ.get("TESTS_ISOLATION") == "serializable",
+    reason="there the server undoes many others while one transaction stays open (docs/torture.md)",
+)
 def test_a_handler_that_never_returns_stops_neither_doors_nor_sweeps(
     stuck: Callable[[], None],
     all_workers: list[Worker],
