@@ -353,12 +353,16 @@ def _unanswered(
 
 def _answer(run: _Run, row: Verification, transaction: Transaction | None) -> Confirmation:
     """Answer from the database, after seeing to what is open and nobody holds."""
+    current = None
+    if transaction is None:
+        # The row first: whoever settles it writes the transaction with it.
+        current, transaction = inbox.find(run.key), find_transaction(run.key)
     if transaction is not None:
         reconsider(transaction, page_claim=row.page_claim, door=run.door)
     fulfilment: Fulfilment | None = getattr(transaction, "fulfilment", None)
     if transaction is None or fulfilment is None:
         # Read anew: a signed message may have come while we, or a rival, asked.
-        current = inbox.find(run.key)
+        current = current or inbox.find(run.key)
         outcome = outcome_without_fulfilment(current, transaction)
         return Confirmation(
             outcome=outcome,
