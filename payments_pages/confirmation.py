@@ -355,7 +355,7 @@ def _answer(run: _Run, row: Verification, transaction: Transaction | None) -> Co
     """Answer from the database, after seeing to what is open and nobody holds."""
     current = None
     if transaction is None:
-        # The row first: whoever settles it writes the transaction with it.
+        # The row first: one transaction settles it and writes the mirror.
         current, transaction = inbox.find(run.key), find_transaction(run.key)
     if transaction is not None:
         reconsider(transaction, page_claim=row.page_claim, door=run.door)

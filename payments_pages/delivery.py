@@ -47,9 +47,9 @@ LONGEST_BACKOFF = 3600.0
 
 
 def deliver_here(fulfilment: Fulfilment, *, due: bool, door: Door) -> Outcome:
-    """Claim what is open and deliver it; wait briefly for whoever does; else say what is true.
+    """Claim an open delivery and make it; wait briefly for a rival's; else say what is true.
 
-    Nobody waits for whoever holds the row itself: that is `DELIVERING`, at once.
+    If another transaction holds the row, answer `DELIVERING` at once.
 
     `due` says that the row's `next_at` has come, by the database's clock.
     """

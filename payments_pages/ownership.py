@@ -1,6 +1,6 @@
 """Tell a page that this site sells from one of another site on the same account.
 
-The service lists all pages of an account, whoever made them. A page is sold here if staff said
+The service lists all pages of an account, those of other sites among them. A page is sold here if staff said
 so, or, where they said nothing, if its redirect address is blank or leads to this site. This
 site is the host and port of `SITE_URL`; http and https are one, so that a site may change to
 https. It is compared anew each time and never kept: a copy of the database on another site has

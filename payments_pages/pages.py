@@ -130,7 +130,7 @@ def update_page(
 
     `name` is always sent, because the interface requires it: if it is None, the service is asked
     for the page first and gets its own name back byte for byte, which the mirror may hold cut
-    or old. Of the others only what is given is sent (case C55). The service has no way to take a
+    or old. Of the others only what is given is sent. The service has no way to take a
     fixed amount off a page. When the answer does not show what was sent, the page is fetched, and
     the mirror shows what is there: what is otherwise than asked is in the page's `differences`.
     Raise `PageError` if nothing of what is given was taken.

@@ -142,7 +142,7 @@ def _counted(found: Attention, *, asked: bool) -> list[Line]:
 
 
 def _about_asking(found: Attention, *, asked: bool) -> Iterator[tuple[int, str, str]]:
-    """Give what the asking itself cannot end."""
+    """Return the lines about references that asking the service again does not settle."""
     yield (
         found.contradicted,
         ngettext(

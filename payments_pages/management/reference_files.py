@@ -26,7 +26,7 @@ _UNPAID = frozenset({"abandoned", "failed"})
 
 @dataclass(slots=True)
 class ReferenceFile:
-    """Hold the references of a file, each once and in their order.
+    """The references of a file, each once and in their order.
 
     `unreadable` names the rows that are not to be trusted; `left_out` counts rows by why they
     were left out.

@@ -42,7 +42,7 @@ class IdempotencyKeyField(models.UUIDField):  # type: ignore[type-arg]  # not ge
         return super().pre_save(model_instance, add)
 
     def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
-        """Be Django's own field in migrations: the column is no other."""
+        """Appear in migrations as Django's own field, because the column is the same."""
         name, _path, args, kwargs = super().deconstruct()
         return name, "django.db.models.UUIDField", args, kwargs
 

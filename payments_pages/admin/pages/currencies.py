@@ -19,7 +19,7 @@ HUNDREDTHS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Currencies:
-    """Hold the currencies that a page may turn out to have, the likeliest first.
+    """The currencies that a page may turn out to have, the likeliest first.
 
     `asked`: their decimals differ and nothing says which it is, so that a person must. `codes` is
     empty when any of them may be meant and all count hundredths.
