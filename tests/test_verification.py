@@ -168,7 +168,7 @@ def test_who_vouches_is_noted_and_never_unnoted(sandbox: Sandbox) -> None:
         (0, 4, 8),
         (6, 28, 45),
         (36, 118, 180),
-        (200, 550, 840),
+        (200, 550, 860),
         (800, 3550, 5400),
         (4400, 6 * HOUR - 100, 9 * HOUR),
         (10 * HOUR, 6 * HOUR - 100, 9 * HOUR),
