@@ -45,6 +45,8 @@ def test_a_held_payment_is_found_and_approved_without_a_mouse(
     assert found.outcome is Outcome.HELD
     page = context.new_page()
     page.goto(f"{shop}/admin/login/?next=/admin/payments_pages/")
+    # Django's login page puts the cursor there; what is typed before that is lost.
+    expect(page.locator("[name=username]")).to_be_focused()
     page.keyboard.type("admin")
     page.keyboard.press("Tab")
     page.keyboard.type("open sesame")
