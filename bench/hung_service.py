@@ -132,9 +132,9 @@ def configure(variant: Variant, url: str, database: Path) -> None:
     django.setup()
     call_command("migrate", verbosity=0)
     if not variant.gates:
-        from payments_pages import connection  # noqa: PLC0415 - needs the settings
+        from payments_pages.client import factory  # noqa: PLC0415 - needs the settings
 
-        connection.GATES = None  # type: ignore[assignment]
+        factory.GATES = None  # type: ignore[assignment]
 
 
 def deliver(_fulfilment: Any) -> None:

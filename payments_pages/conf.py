@@ -12,8 +12,8 @@ from typing import Any
 from django.conf import settings
 
 from payments_pages.choices import Mode
+from payments_pages.credentials import SecretKey, SecretKeys, read_key, read_secrets
 from payments_pages.exceptions import ConfigurationError
-from payments_pages.keys import SecretKey, SecretKeys, read_key, read_secrets
 from payments_pages.money import EXPONENTS
 
 __all__ = ["DELIVERIES", "KEYS", "Configuration", "conf"]

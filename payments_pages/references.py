@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from payments_pages.conf import conf
-from payments_pages.databases import text_key
+from payments_pages.db.transient import text_key
 from payments_pages.exceptions import InvalidReference
 
 __all__ = ["LONGEST", "check_reference", "reference_key"]

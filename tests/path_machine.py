@@ -8,11 +8,13 @@ from django.db import connection
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
-from payments_pages import staff, verification
 from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
-from payments_pages.confirmation import confirm_payment
-from payments_pages.connection import GATES
-from payments_pages.databases import tried_again
+from payments_pages.client.factory import GATES
+from payments_pages.confirmation import verification
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation.worker import take_message
+from payments_pages.db.transient import tried_again
 from payments_pages.exceptions import DecisionError
 from payments_pages.models import (
     Event,
@@ -23,9 +25,8 @@ from payments_pages.models import (
     Verification,
 )
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
+from payments_pages.staff import decisions
 from payments_pages.testing import let_time_pass
-from payments_pages.worker import take_message
 from tests.conftest import mirror_page
 from tests.crash.points import Points
 from tests.goods.models import Good
@@ -173,27 +174,27 @@ class Path(Words):
     def staff_name_the_page(self, reference: str, crash: CrashAt) -> None:
         """Their word is no leave to deliver: price and currency must fit all the same."""
         row = self._row(reference)
-        if row is not None and staff.may_attribute(row):
-            self._run(lambda: staff.attribute(row, self.page, actor="Rana"), crash)
+        if row is not None and decisions.may_attribute(row):
+            self._run(lambda: decisions.attribute(row, self.page, actor="Rana"), crash)
 
     @rule(reference=references, crash=crashes)
     def staff_approve(self, reference: str, crash: CrashAt) -> None:
         row = self._row(reference)
-        if row is not None and staff.may_approve(row):
+        if row is not None and decisions.may_approve(row):
             self.approved.add(self._named(reference))
-            self._run(lambda: staff.approve(row, actor="Rana", note="by hand"), crash)
+            self._run(lambda: decisions.approve(row, actor="Rana", note="by hand"), crash)
 
     @rule(reference=references, crash=crashes)
     def staff_reject(self, reference: str, crash: CrashAt) -> None:
         row = self._row(reference)
-        if row is not None and staff.may_reject(row):
-            self._run(lambda: staff.reject(row, actor="Omar", note="sent back"), crash)
+        if row is not None and decisions.may_reject(row):
+            self._run(lambda: decisions.reject(row, actor="Omar", note="sent back"), crash)
 
     @rule(reference=references, crash=crashes)
     def staff_try_again(self, reference: str, crash: CrashAt) -> None:
         row = self._row(reference)
-        if row is not None and staff.may_retry(row):
-            self._run(lambda: staff.retry(row, actor="Rana"), crash)
+        if row is not None and decisions.may_retry(row):
+            self._run(lambda: decisions.retry(row, actor="Rana"), crash)
 
     # The merchant's code
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
-from payments_pages.confirmation import confirm_payment, confirm_payment_on_commit
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import confirm_payment, confirm_payment_on_commit
+from payments_pages.confirmation.policy import POLICY_REASONS
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
-from payments_pages.policy import POLICY_REASONS
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
 from tests.conftest import in_thread
 from tests.doors.signing import event, post

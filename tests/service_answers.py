@@ -7,9 +7,9 @@ from typing import Any
 
 from django.http import HttpResponse
 
+from payments_pages.confirmation.background import sweep_due
 from payments_pages.models import Transaction, Verification
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
 from tests.conftest import in_thread
 from tests.doors.behaviour import pay

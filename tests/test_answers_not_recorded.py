@@ -10,9 +10,9 @@ from django.test import Client
 from django.urls import reverse
 
 from payments_pages.choices import Outcome, VerificationState
+from payments_pages.confirmation.background import sweep_due
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
 from tests.goods.models import Good
 

@@ -5,10 +5,16 @@ from typing import Any
 
 import pytest
 
-from payments_pages.attribution import STEPS, Attribution, Evidence, attribute, expectation_of
 from payments_pages.choices import Attributed
+from payments_pages.confirmation.attribution import (
+    STEPS,
+    Attribution,
+    Evidence,
+    attribute,
+    expectation_of,
+)
+from payments_pages.confirmation.policy import Expectation, Offer
 from payments_pages.models import PaymentPage
-from payments_pages.policy import Expectation, Offer
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
 from tests.conftest import expect_payment, mirror_another

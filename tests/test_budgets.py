@@ -14,15 +14,15 @@ from django.core.cache.backends.locmem import LocMemCache
 from django.core.management import call_command
 from django.test import Client
 
-from payments_pages import admission, budgets
 from payments_pages.choices import Door, Outcome, VerificationState
-from payments_pages.confirmation import confirm_payment
-from payments_pages.connection import GATES
+from payments_pages.client.factory import GATES
+from payments_pages.confirmation import admission, budgets
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation.outcomes import Confirmation
 from payments_pages.exceptions import NotAsked
 from payments_pages.models import Fulfilment, PaymentPage, Verification
-from payments_pages.outcomes import Confirmation
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
 from tests.conftest import expect_payment
 from tests.doors.signing import HEADER, SECRET, event, post

@@ -9,10 +9,10 @@ from django.core.management import CommandError, call_command
 from django.db.models import QuerySet
 from django.test import Client
 
-from payments_pages import staff
-from payments_pages.attention import Attention, look
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason, VerificationState
-from payments_pages.confirmation import Confirmation, confirm_payment
+from payments_pages.confirmation.background import oldest_due, sweep_due
+from payments_pages.confirmation.confirm import Confirmation, confirm_payment
+from payments_pages.confirmation.due import strangers, waiting_references
 from payments_pages.models import (
     ExpectedPayment,
     Fulfilment,
@@ -21,9 +21,9 @@ from payments_pages.models import (
     Verification,
 )
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import oldest_due, sweep_due
+from payments_pages.staff import decisions
+from payments_pages.staff.attention import Attention, look
 from payments_pages.testing import let_time_pass
-from payments_pages.waiting import strangers, waiting_references
 from tests.goods.models import Good
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -195,12 +195,12 @@ def test_staff_can_only_reject_what_is_of_the_other_mode(
     if reason:
         Fulfilment.objects.update(state=FulfilmentState.HELD, reason=reason, next_at=None)
     before = row()
-    assert staff.retry(before, actor="Rana") is None
-    assert staff.approve(before, actor="Rana", note="yes") is None
-    assert staff.attribute(before, tea_box, actor="Rana") is None
+    assert decisions.retry(before, actor="Rana") is None
+    assert decisions.approve(before, actor="Rana", note="yes") is None
+    assert decisions.attribute(before, tea_box, actor="Rana") is None
     assert (row().state, row().reason) == (before.state, before.reason)
     assert Verification.objects.count() == 1
-    assert staff.reject(before, actor="Rana", note="a test")
+    assert decisions.reject(before, actor="Rana", note="a test")
     assert row().state == FulfilmentState.REJECTED
 
 
@@ -211,16 +211,16 @@ def test_a_payment_of_the_other_mode_cannot_be_approved_and_is_delivered_once_wh
     sandbox.pay("tea-box", reference=REFERENCE)
     assert come(tea_box).outcome is Outcome.HELD
     assert row().reason == Reason.MODE_MISMATCH
-    assert not staff.may_approve(row())
-    assert staff.approve(row(), actor="Rana", note="we know them") is None
+    assert not decisions.may_approve(row())
+    assert decisions.approve(row(), actor="Rana", note="we know them") is None
     assert not Good.objects.exists()
     configure(MODE="test")
-    assert staff.approve(row(), actor="Rana", note="we know them") is None
+    assert decisions.approve(row(), actor="Rana", note="we know them") is None
     assert come(tea_box).outcome is Outcome.DELIVERED
     assert come(tea_box).outcome is Outcome.ALREADY_DELIVERED
     held = Fulfilment.objects.select_related("transaction").get(state=FulfilmentState.HELD)
-    assert not staff.may_approve(held)
-    assert staff.reject(held, actor="Rana", note="delivered in the other row")
+    assert not decisions.may_approve(held)
+    assert decisions.reject(held, actor="Rana", note="delivered in the other row")
     assert Good.objects.count() == 1
 
 
@@ -235,7 +235,7 @@ def test_nor_can_it_when_something_else_holds_it_by_now(
     let_time_pass(10)
     confirm_payment(REFERENCE, door=Door.WEBHOOK, refresh=True)
     assert row().reason == Reason.NOT_SUCCESS
-    assert staff.approve(row(), actor="Rana", note="yes") is None
+    assert decisions.approve(row(), actor="Rana", note="yes") is None
     assert Transaction.objects.get().domain == "test"
 
 
@@ -244,4 +244,4 @@ def test_a_payment_without_a_mode_cannot_be_approved(
 ) -> None:
     sandbox.pay("tea-box", reference=REFERENCE, domain="")
     assert come(tea_box).outcome is Outcome.HELD
-    assert not staff.may_approve(row())
+    assert not decisions.may_approve(row())

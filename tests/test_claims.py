@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from payments_pages.choices import Attributed, FulfilmentState, Reason
+from payments_pages.confirmation.background import sweep_due
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
 from tests.conftest import meanwhile, mirror_another
 from tests.goods.models import Good

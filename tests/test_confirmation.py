@@ -8,17 +8,17 @@ from django.db import transaction as db_transaction
 from django.test.utils import CaptureQueriesContext
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason, VerificationState
-from payments_pages.confirmation import (
+from payments_pages.client.factory import get_client
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import (
     Confirmation,
     confirm_payment,
     confirm_payment_on_commit,
     describe,
 )
-from payments_pages.connection import get_client
 from payments_pages.exceptions import InvalidReference, OpenTransactionError
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
 from tests.conftest import expect_payment
 from tests.goods.models import Good

@@ -31,8 +31,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
-from payments_pages.confirmation import confirm_payment
-from payments_pages.databases import (
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.db.transient import (
     UtcNow,
     from_now,
     is_transient,
@@ -42,7 +43,6 @@ from payments_pages.databases import (
 from payments_pages.exceptions import OpenTransactionError
 from payments_pages.models import Fulfilment, PaymentPage, Verification
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
 from tests.conftest import in_thread
 from tests.goods.models import Good

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from django.db import InterfaceError, connection
 
-from payments_pages import databases
 from payments_pages.choices import Door, Outcome
 from payments_pages.choices import FulfilmentState as State
-from payments_pages.confirmation import Confirmation, confirm_payment
-from payments_pages.delivery import deliver
-from payments_pages.fulfilment import claim, renew_lease
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import Confirmation, confirm_payment
+from payments_pages.confirmation.delivery import deliver
+from payments_pages.confirmation.fulfilment import claim, renew_lease
+from payments_pages.db import transient
 from payments_pages.models import Event, Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
 from tests.goods.external import CALLS, RENEWED
 from tests.goods.models import Good
@@ -35,7 +35,7 @@ def outside_world() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(databases, "_PAUSES", (0, 0, 0))
+    monkeypatch.setattr(transient, "_PAUSES", (0, 0, 0))
 
 
 @pytest.fixture

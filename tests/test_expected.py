@@ -14,7 +14,8 @@ from payments_pages.choices import (
     Reason,
     VerificationState,
 )
-from payments_pages.confirmation import confirm_payment
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import confirm_payment
 from payments_pages.models import (
     ExpectedPayment,
     Fulfilment,
@@ -23,7 +24,6 @@ from payments_pages.models import (
     Verification,
 )
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
 from tests.conftest import mirror_another
 from tests.doors.behaviour import at_once

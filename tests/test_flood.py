@@ -9,13 +9,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from payments_pages import admission, budgets
 from payments_pages.choices import Door, Outcome, VerificationState
-from payments_pages.confirmation import confirm_payment
+from payments_pages.confirmation import admission, budgets
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import confirm_payment
 from payments_pages.models import PaymentPage, Verification
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
 from tests.goods.models import Good
 

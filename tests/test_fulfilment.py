@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from payments_pages import delivery
-from payments_pages import fulfilment as module
 from payments_pages.choices import Door, EventKind, Outcome, Reason
 from payments_pages.choices import FulfilmentState as State
-from payments_pages.confirmation import Confirmation, confirm_payment
-from payments_pages.delivery import deliver
-from payments_pages.fulfilment import await_delivery, claim
+from payments_pages.confirmation import delivery
+from payments_pages.confirmation import fulfilment as module
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import Confirmation, confirm_payment
+from payments_pages.confirmation.delivery import deliver
+from payments_pages.confirmation.fulfilment import await_delivery, claim
 from payments_pages.models import Event, Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
 from payments_pages.signals import fulfilment_delivered, fulfilment_failed, fulfilment_held
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
 from tests.goods.models import Good
 

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from django.db import transaction as db_transaction
 
-from payments_pages import verification
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason, VerificationState
-from payments_pages.confirmation import confirm_payment, confirm_payment_on_commit
+from payments_pages.confirmation import verification
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import confirm_payment, confirm_payment_on_commit
+from payments_pages.confirmation.due import purge_unknown
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
-from payments_pages.waiting import purge_unknown
 from tests.conftest import in_thread
 from tests.goods.models import Good
 

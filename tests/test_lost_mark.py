@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, OperationalError, connection, transaction
 
-from payments_pages import databases
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason
-from payments_pages.confirmation import confirm_payment
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.db import transient
 from payments_pages.models import Event, Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
 from payments_pages.signals import fulfilment_held
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
 from tests.goods.handlers import give
 from tests.goods.models import Good
@@ -220,7 +220,7 @@ def change_tables_and_meet_a_deadlock(fulfilment: Fulfilment) -> None:
 def test_a_mark_that_was_committed_before_the_handler_failed_is_held_for_a_person(
     handler: str, buy: Buy, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(databases, "_PAUSES", (0, 0, 0))
+    monkeypatch.setattr(transient, "_PAUSES", (0, 0, 0))
     told: list[str] = []
 
     def hear(fulfilment: Fulfilment, **_named: Any) -> None:
@@ -258,7 +258,7 @@ def test_a_passing_error_after_the_commit_is_told(
     buy: Buy, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is tried again finds the delivery made; the hook's error must not end in that."""
-    monkeypatch.setattr(databases, "_PAUSES", (0, 0, 0))
+    monkeypatch.setattr(transient, "_PAUSES", (0, 0, 0))
     assert buy("fail_after_commit") is Outcome.DELIVERED
     assert Good.objects.count() == 1
     (record,) = [one for one in caplog.records if one.levelno >= logging.ERROR]

@@ -9,12 +9,12 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 
+from payments_pages.client.resources import PageResource
 from payments_pages.exceptions import UnreadablePage
 from payments_pages.models import PaymentPage
-from payments_pages.pages import send_ours_back, set_active, update_page
-from payments_pages.resources import PageResource
+from payments_pages.pages.changes import send_ours_back, set_active, update_page
+from payments_pages.pages.sync import sync_pages
 from payments_pages.sandbox import Sandbox
-from payments_pages.sync import sync_pages
 from tests.admin.pages.over_http import LIST, SYNC, change_url, fields_of, text
 
 pytestmark = pytest.mark.django_db(transaction=True)

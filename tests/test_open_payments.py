@@ -6,10 +6,10 @@ from collections.abc import Callable
 import pytest
 
 from payments_pages.choices import Door, Outcome, VerificationState
-from payments_pages.confirmation import confirm_payment
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import confirm_payment
 from payments_pages.models import ExpectedPayment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
 from tests.goods.models import Good
 from tests.service_answers import HOUR, days

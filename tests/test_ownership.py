@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from payments_pages.models import PaymentPage
-from payments_pages.ownership import ELSEWHERE, is_sold_here, this_site
+from payments_pages.models.ownership import ELSEWHERE, is_sold_here, this_site
 
 pytestmark = pytest.mark.django_db
 

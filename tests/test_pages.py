@@ -18,7 +18,13 @@ from payments_pages.exceptions import (
 )
 from payments_pages.models import PaymentPage
 from payments_pages.money import format_amount, parse_amount
-from payments_pages.pages import create_page, public_url, resume_page, set_active, update_page
+from payments_pages.pages.changes import (
+    create_page,
+    public_url,
+    resume_page,
+    set_active,
+    update_page,
+)
 from payments_pages.sandbox import Sandbox
 from tests.conftest import in_thread
 
@@ -229,7 +235,7 @@ def test_an_unfinished_page_is_not_taken_for_another(sandbox: Sandbox) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_two_who_save_the_same_slug_at_once_lose_no_page(sandbox: Sandbox) -> None:
     """Between our look and our save the other's page is confirmed: it must stay confirmed."""
-    from payments_pages.pages import slug_key
+    from payments_pages.pages.changes import slug_key
 
     theirs = PaymentPage.objects.create(name="A", slug="tea-box", slug_key=slug_key("tea-box"))
 

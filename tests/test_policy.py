@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payments_pages.choices import Reason, Verdict
-from payments_pages.policy import (
+from payments_pages.confirmation.policy import (
     POLICY_REASONS,
     Decision,
     Expectation,

@@ -6,14 +6,14 @@ import pytest
 from django.db import transaction as db_transaction
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason, VerificationState
-from payments_pages.confirmation import Confirmation, confirm_payment
-from payments_pages.connection import get_client
+from payments_pages.client.factory import get_client
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import Confirmation, confirm_payment
+from payments_pages.confirmation.recording import record
+from payments_pages.confirmation.verification import Claim
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
-from payments_pages.recording import record
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
-from payments_pages.verification import Claim
 from tests.conftest import expect_payment, in_thread, mirror_another
 from tests.goods.models import Good
 

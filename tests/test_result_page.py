@@ -13,10 +13,10 @@ from django.urls import reverse
 
 import payments_pages
 from payments_pages.choices import Door, FulfilmentState, Outcome
-from payments_pages.confirmation import confirm_payment
+from payments_pages.confirmation.confirm import confirm_payment
 from payments_pages.models import Fulfilment, PaymentPage, Transaction
 from payments_pages.sandbox import Sandbox
-from payments_pages.views.pages import PAGES
+from payments_pages.views.rendering import PAGES
 from tests.doors.behaviour import CARD, PERSONAL, pay
 from tests.doors.signing import said
 from tests.payers_view import HEADINGS, Document, come, each_page, show, visit

@@ -10,8 +10,8 @@ import pytest
 from django.db import OperationalError, connection
 from django.db import transaction as db_transaction
 
+from payments_pages.db.rivals import change_unless_held, wait_while
 from payments_pages.models import PaymentPage
-from payments_pages.rivals import change_unless_held, wait_while
 from tests.conftest import in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)

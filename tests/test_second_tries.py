@@ -10,10 +10,10 @@ import pytest
 from django.db import InterfaceError, OperationalError, ProgrammingError, connection, transaction
 from django.dispatch import Signal
 
-from payments_pages import databases
 from payments_pages.choices import Door, Outcome
-from payments_pages.confirmation import confirm_payment
-from payments_pages.databases import tried_again
+from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.db import transient
+from payments_pages.db.transient import tried_again
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.signals import fulfilment_failed, fulfilment_held
@@ -231,7 +231,7 @@ def failing(errors: list[Exception]) -> tuple[Callable[[int], str], list[int]]:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(databases, "_PAUSES", (0, 0, 0))
+    monkeypatch.setattr(transient, "_PAUSES", (0, 0, 0))
 
 
 def test_there_are_at_most_four_tries() -> None:

@@ -13,12 +13,13 @@ from django.db import connection
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from payments_pages import delivery, recording, staff, verification
-from payments_pages import fulfilment as claims
 from payments_pages.choices import Verdict
+from payments_pages.confirmation import delivery, recording, verification
+from payments_pages.confirmation import fulfilment as claims
+from payments_pages.confirmation.policy import Decision, Facts
 from payments_pages.models import Fulfilment, Verification
-from payments_pages.policy import Decision, Facts
 from payments_pages.sandbox import Sandbox
+from payments_pages.staff import decisions
 from tests.doors.signing import HEADER, SECRET
 from tests.external_machine import PathToTheOutside
 from tests.path_machine import Path
@@ -93,7 +94,7 @@ def claim_without_a_word(
     [
         (Path, verification, "claim", claim_without_a_word),
         (Path, recording, "decide", accept_all),
-        (Path, staff, "may_retry", retry_anything),
+        (Path, decisions, "may_retry", retry_anything),
         (PathToTheOutside, recording, "decide", accept_all),
         (PathToTheOutside, delivery, "renew_lease", another_key),
     ],

@@ -15,17 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from payments_pages.choices import Door, FulfilmentState, Reason, VerificationState
-from payments_pages.databases import UtcNow
-from payments_pages.mirror import find_settled
-from payments_pages.models import (
-    Event,
-    ExpectedPayment,
-    Fulfilment,
-    PaymentPage,
-    Transaction,
-    Verification,
-)
-from payments_pages.prepared import (
+from payments_pages.confirmation.mirror import find_settled
+from payments_pages.confirmation.statements import (
     COMPLETE_FULFILMENT,
     INSERT_CLAIMED_VERIFICATION,
     INSERT_EVENT,
@@ -34,8 +25,17 @@ from payments_pages.prepared import (
     TRANSACTION_BY_KEY,
     VERIFICATION_BY_KEY,
 )
+from payments_pages.db.compiled import Given, Select, Update
+from payments_pages.db.transient import UtcNow
+from payments_pages.models import (
+    Event,
+    ExpectedPayment,
+    Fulfilment,
+    PaymentPage,
+    Transaction,
+    Verification,
+)
 from payments_pages.references import reference_key
-from payments_pages.statements import Given, Select, Update
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

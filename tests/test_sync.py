@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from payments_pages import sync as sync_module
 from payments_pages.exceptions import InvalidResponse, ServiceError, ServiceUnavailable
 from payments_pages.models import PaymentPage
-from payments_pages.pages import create_page, slug_key
+from payments_pages.pages import sync as sync_module
+from payments_pages.pages.changes import create_page, slug_key
+from payments_pages.pages.sync import pages_of_equal_price, sync_pages
 from payments_pages.sandbox import Sandbox
-from payments_pages.sync import pages_of_equal_price, sync_pages
 
 pytestmark = pytest.mark.django_db
 

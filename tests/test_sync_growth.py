@@ -7,9 +7,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from payments_pages.models import PaymentPage
+from payments_pages.pages.slugs import slug_key
+from payments_pages.pages.sync import sync_pages
 from payments_pages.sandbox import Sandbox
-from payments_pages.slugs import slug_key
-from payments_pages.sync import sync_pages
 from tests.long import count
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -17,14 +17,14 @@ from django.db import transaction as db_transaction
 from django.test import Client
 from django.urls import reverse
 
-from payments_pages import verification
 from payments_pages.choices import Door, Outcome, VerificationState
-from payments_pages.confirmation import confirm_payment, confirm_payment_on_commit
+from payments_pages.confirmation import verification
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import confirm_payment, confirm_payment_on_commit
+from payments_pages.confirmation.due import purge_unknown
 from payments_pages.models import PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
-from payments_pages.waiting import purge_unknown
 from tests.doors.behaviour import at_once
 from tests.doors.signing import HEADER, SECRET, said
 from tests.goods.models import Good

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from django.core.checks import run_checks
 
-from payments_pages import staff
 from payments_pages.choices import Door, Outcome, Reason
 from payments_pages.choices import FulfilmentState as State
-from payments_pages.confirmation import Confirmation, confirm_payment
+from payments_pages.confirmation.confirm import Confirmation, confirm_payment
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
+from payments_pages.staff import decisions
 from tests.goods import unfinished
 from tests.goods.models import Good
 
@@ -123,5 +123,5 @@ def test_once_it_is_mended_staff_try_again_and_it_is_delivered(buy: Any, configu
     assert buy("coroutine").outcome is Outcome.HELD
     configure(HANDLER="tests.goods.handlers.give")
     row = Fulfilment.objects.select_related("transaction").get()
-    assert staff.retry(row, actor="huda") is Outcome.DELIVERED
+    assert decisions.retry(row, actor="huda") is Outcome.DELIVERED
     assert Good.objects.count() == 1

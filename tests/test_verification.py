@@ -7,10 +7,11 @@ import pytest
 from django.db import IntegrityError, connection
 from django.utils import timezone
 
-from payments_pages import inbox, verification
 from payments_pages.choices import Door
 from payments_pages.choices import VerificationState as State
-from payments_pages.confirmation import confirm_payment
+from payments_pages.confirmation import inbox, verification
+from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation.due import purge_unknown
 from payments_pages.exceptions import (
     AuthenticationFailed,
     NotAsked,
@@ -23,7 +24,6 @@ from payments_pages.models import PaymentPage, Transaction, Verification
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
-from payments_pages.waiting import purge_unknown
 
 pytestmark = pytest.mark.django_db
 

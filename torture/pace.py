@@ -1,6 +1,6 @@
 """Make the package's own waiting times short, too: they are constants, not settings."""
 
-from payments_pages import fulfilment, schedule, verification
+from payments_pages.confirmation import fulfilment, schedule, verification
 
 __all__ = ["hurry"]
 

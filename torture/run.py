@@ -148,7 +148,7 @@ def _set_up(
         token=token,
         name="Tea box",
         slug="tea-box",
-        slug_key=importlib.import_module("payments_pages.pages").slug_key("tea-box"),
+        slug_key=importlib.import_module("payments_pages.pages.slugs").slug_key("tea-box"),
         amount=PRICE,
         currency="ILS",
         domain="test",

@@ -10,13 +10,13 @@ from types import ModuleType
 
 from django.db.models import BigAutoField, F, IntegerField
 
-from payments_pages import completion, delivery
 from payments_pages.choices import FulfilmentState, Reason
 from payments_pages.conf import conf
-from payments_pages.databases import UtcNow, from_now
+from payments_pages.confirmation import completion, delivery
+from payments_pages.db.compiled import Given, Update
+from payments_pages.db.transient import UtcNow, from_now
 from payments_pages.models import Fulfilment
 from payments_pages.models.fulfilments import FulfilmentQuerySet
-from payments_pages.statements import Given, Update
 
 __all__ = ["GUARDS", "take_guards_away"]
 

@@ -13,10 +13,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 from payments_pages.choices import Door
-from payments_pages.confirmation import confirm_payment
-from payments_pages.databases import is_transient
-from payments_pages.sweeping import sweep_due
-from payments_pages.worker import take_message
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation.worker import take_message
+from payments_pages.db.transient import is_transient
 from torture.controls import CONTROLS
 from torture.handlers import begins
 from torture.messages import take

@@ -30,8 +30,8 @@ def bare(service: str) -> Callable[[str], Any]:
 
 def ours(service: str) -> Callable[[str], Any]:
     """Use ours as the path does: built for each call."""
-    from payments_pages.client import Client
-    from payments_pages.gates import Gates
+    from payments_pages.client.operations import Client
+    from payments_pages.client.resilience import Gates
 
     gates = Gates()
     return lambda reference: Client(

@@ -95,7 +95,7 @@ def _doors(double: Double) -> tuple[Callable[[str], None], Callable[[str], None]
 
     from bench.capacity.wsgi import application  # noqa: PLC0415 - needs the settings
     from payments_pages.models import PaymentPage, Transaction  # noqa: PLC0415 - as above
-    from payments_pages.pages import slug_key  # noqa: PLC0415 - as above
+    from payments_pages.pages.changes import slug_key  # noqa: PLC0415 - as above
 
     remote = double.page
     page, _made = PaymentPage.objects.get_or_create(

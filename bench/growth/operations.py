@@ -78,11 +78,11 @@ def _acts(size: int) -> dict[str, Callable[[], Any]]:
     from django.utils import timezone  # noqa: PLC0415 - as above
 
     from bench.growth.rows import email_of, reference_of  # noqa: PLC0415 - as above
-    from payments_pages import sweeping  # noqa: PLC0415 - as above
     from payments_pages.conf import conf  # noqa: PLC0415 - as above
-    from payments_pages.export import write_csv  # noqa: PLC0415 - as above
+    from payments_pages.confirmation import background  # noqa: PLC0415 - as above
     from payments_pages.models import PaymentPage, Transaction, Verification  # noqa: PLC0415 - as above
-    from payments_pages.totals import take_totals  # noqa: PLC0415 - as above
+    from payments_pages.staff.export import write_csv  # noqa: PLC0415 - as above
+    from payments_pages.staff.totals import take_totals  # noqa: PLC0415 - as above
 
     client = Client()
     user, _made = User.objects.get_or_create(username="growth", is_staff=True, is_superuser=True)
@@ -119,7 +119,7 @@ def _acts(size: int) -> dict[str, Callable[[], Any]]:
     held = Transaction.objects.filter(fulfilment__state="held")
 
     def sweep() -> None:
-        if len(sweeping._next(due)) + len(sweeping._next_stranger(due)) < due:
+        if len(background._next(due)) + len(background._next_stranger(due)) < due:
             raise AssertionError("The sweep did not find what is due.")
 
     def export(rows: Any) -> Callable[[], None]:
@@ -144,7 +144,7 @@ def _acts(size: int) -> dict[str, Callable[[], Any]]:
         "export": export(Transaction.objects.all()),
         "export_held": export(held),
         "sweep": sweep,
-        "oldest": sweeping.oldest_due,
+        "oldest": background.oldest_due,
         "callback": get("payments_pages:callback", {"reference": known}, status=303),
         "result": get("payments_pages:result", None, newest.token),
     }

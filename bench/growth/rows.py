@@ -24,8 +24,8 @@ from payments_pages.choices import (
     Reason,
     VerificationState,
 )
-from payments_pages.databases import text_key
-from payments_pages.pages import slug_key
+from payments_pages.db.transient import text_key
+from payments_pages.pages.changes import slug_key
 
 __all__ = [
     "PAGES",

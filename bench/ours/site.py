@@ -25,7 +25,7 @@ def settings(service: str) -> dict[str, Any]:
 def seed(_references: Sequence[str]) -> None:
     """Mirror the one page that is paid for."""
     from payments_pages.models import PaymentPage
-    from payments_pages.pages import slug_key
+    from payments_pages.pages.changes import slug_key
 
     PaymentPage.objects.get_or_create(
         slug="tea-box",

@@ -5,7 +5,7 @@ import secrets
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 
-from payments_pages.roles import ROLES, make_groups
+from payments_pages.staff.roles import ROLES, make_groups
 
 __all__ = ["ADMIN", "reset_login", "reset_logins"]
 

@@ -14,10 +14,10 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from payments_pages import waiting
 from payments_pages.admin.statuses import payment_word
 from payments_pages.choices import Mode
 from payments_pages.conf import conf
+from payments_pages.confirmation import due
 from payments_pages.models import PaymentPage, Verification
 
 __all__ = [
@@ -187,10 +187,10 @@ class TroubleFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:  # noqa: ARG002 - Django's signature
         """Narrow the list to one kind."""
         kinds = {
-            self.contradicted: waiting.contradicted,
-            self.unrecorded: waiting.unrecorded,
-            self.open_for_long: waiting.open_for_long,
-            self.lapsed: waiting.lapsed,
+            self.contradicted: due.contradicted,
+            self.unrecorded: due.unrecorded,
+            self.open_for_long: due.open_for_long,
+            self.lapsed: due.lapsed,
         }
         chosen = kinds.get(self.value() or "")
         if chosen is None:

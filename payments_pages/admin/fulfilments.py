@@ -9,7 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from payments_pages.admin.mirrors import ReadOnlyAdmin
+from payments_pages.admin.readonly import ReadOnlyAdmin
 from payments_pages.models import Fulfilment
 
 __all__ = ["FulfilmentAdmin"]

@@ -25,7 +25,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
-from payments_pages.admin.periods import Periods
+from payments_pages.admin.date_drilldown import Periods
 
 __all__ = ["CAP", "CappedChangeList", "CappedPaginator", "ListAdmin"]
 

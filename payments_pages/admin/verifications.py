@@ -11,12 +11,12 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from payments_pages.admin.cells import ltr, mode_name, moment
 from payments_pages.admin.filters import TroubleFilter, VouchedFilter
-from payments_pages.admin.mirrors import ReadOnlyAdmin
-from payments_pages.admin.searching import CUSTOMERS, keys_of
-from payments_pages.admin.selected import stop_asking, verify_again
-from payments_pages.admin.story import tell
+from payments_pages.admin.formats import ltr, mode_name, moment
+from payments_pages.admin.readonly import ReadOnlyAdmin
+from payments_pages.admin.timeline import tell
+from payments_pages.admin.transactions.bulk_actions import stop_asking, verify_again
+from payments_pages.admin.transactions.search import CUSTOMERS, keys_of
 from payments_pages.admin.wording import own_words
 from payments_pages.models import PaymentPage, Transaction, Verification
 

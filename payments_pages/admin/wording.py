@@ -4,7 +4,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from payments_pages.admin.cells import money
+from payments_pages.admin.formats import money
 from payments_pages.models import PaymentPage, Transaction
 
 __all__ = ["own_words", "page_name", "paid_of", "price_of", "words"]

@@ -6,9 +6,9 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Tags, register
 
-from payments_pages.attribution import STEPS
 from payments_pages.checks.messages import Configs, error, is_texts, warning
 from payments_pages.conf import conf
+from payments_pages.confirmation.attribution import STEPS
 
 __all__ = ["check_database", "check_numbers", "check_patterns", "check_texts"]
 

@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import django.utils.timezone
-import payments_pages.models.indexes
+import payments_pages.db.indexes
 import uuid
 from django.db import migrations, models
 
@@ -214,7 +214,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='transaction',
-            index=payments_pages.models.indexes.CaseBlindIndex(fields=['customer_email'], name='pp_transaction_email'),
+            index=payments_pages.db.indexes.CaseBlindIndex(fields=['customer_email'], name='pp_transaction_email'),
         ),
         migrations.AddConstraint(
             model_name='transaction',

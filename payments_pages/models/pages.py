@@ -6,8 +6,8 @@ from typing import Any
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from payments_pages.models.ownership import is_sold_here, sold_here
 from payments_pages.models.querysets import PrimaryQuerySet
-from payments_pages.ownership import is_sold_here, sold_here
 
 __all__ = ["PaymentPage"]
 

@@ -5,7 +5,7 @@ from typing import Self, TypeVar
 from django.db import models, router
 from django.db.models import Model, Q
 
-from payments_pages.databases import UtcNow
+from payments_pages.db.transient import UtcNow
 
 __all__ = ["DueQuerySet", "PrimaryQuerySet", "primary_alias"]
 

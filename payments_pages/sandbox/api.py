@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlsplit
 
-from payments_pages.sandbox.answers import JSON, Answer
 from payments_pages.sandbox.payloads import Payload, created_page, envelope
+from payments_pages.sandbox.responses import JSON, Answer
 from payments_pages.sandbox.state import SlugTakenError, State
 
 __all__ = ["Api", "ApiRequest", "Call", "find_call"]

@@ -13,20 +13,20 @@ from urllib.parse import unquote
 
 from werkzeug.wrappers import Request, Response
 
-from payments_pages.sandbox.answers import Answer
 from payments_pages.sandbox.api import Api, ApiRequest, find_call
 from payments_pages.sandbox.checkout import Checkout
+from payments_pages.sandbox.checkouts import Starts
 from payments_pages.sandbox.control import Control
+from payments_pages.sandbox.fault_injection import hold, send_badly, shape
 from payments_pages.sandbox.faults import Faults
 from payments_pages.sandbox.html import asset
+from payments_pages.sandbox.http_server import CONNECTION, TARGET
 from payments_pages.sandbox.payments import Payments
 from payments_pages.sandbox.popup import Popup
-from payments_pages.sandbox.spoiling import hold, send_badly, shape
-from payments_pages.sandbox.starts import Starts
+from payments_pages.sandbox.responses import Answer
 from payments_pages.sandbox.state import RecordedRequest, State
 from payments_pages.sandbox.timers import Timers
 from payments_pages.sandbox.webhooks import Webhooks
-from payments_pages.sandbox.wire import CONNECTION, TARGET
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

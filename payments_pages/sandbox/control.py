@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 from werkzeug.wrappers import Request, Response
 
+from payments_pages.sandbox.checkouts import Starts
 from payments_pages.sandbox.faults import Fault, Faults
 from payments_pages.sandbox.payloads import Payload, encode, transaction_payload
 from payments_pages.sandbox.payments import Payments
-from payments_pages.sandbox.starts import Starts
 from payments_pages.sandbox.state import RecordedRequest, State, StoredTransaction
 from payments_pages.sandbox.webhooks import Webhooks
 

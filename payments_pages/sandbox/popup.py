@@ -17,10 +17,10 @@ from werkzeug.wrappers import Request, Response
 
 from payments_pages.money import format_amount
 from payments_pages.sandbox.checkout import ENDINGS, HEADERS, STATUSES, page_response
+from payments_pages.sandbox.checkouts import StartRefused, Starts
 from payments_pages.sandbox.html import notice, started_page, telling
 from payments_pages.sandbox.payloads import Payload, encode, envelope
 from payments_pages.sandbox.payments import UNPAID, Payments, returning_url
-from payments_pages.sandbox.starts import StartRefused, Starts
 from payments_pages.sandbox.state import State, StoredTransaction
 
 __all__ = ["Popup"]

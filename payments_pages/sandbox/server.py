@@ -16,15 +16,15 @@ from payments_pages.sandbox.application import (
     PAY_PATH,
     Application,
 )
+from payments_pages.sandbox.checkouts import Starts
 from payments_pages.sandbox.control import PAYER_FIELDS, add_transaction
 from payments_pages.sandbox.faults import Faults
+from payments_pages.sandbox.http_server import HttpServer
 from payments_pages.sandbox.payloads import Payload
 from payments_pages.sandbox.payments import Payments
-from payments_pages.sandbox.starts import Starts
 from payments_pages.sandbox.state import RecordedRequest, State
 from payments_pages.sandbox.timers import Timers
 from payments_pages.sandbox.webhooks import Delivery, Webhooks
-from payments_pages.sandbox.wire import HttpServer
 
 __all__ = ["Sandbox"]
 

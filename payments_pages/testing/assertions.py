@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from payments_pages.choices import EventKind, FulfilmentState
-from payments_pages.mirror import find_transaction
+from payments_pages.confirmation.mirror import find_transaction
 from payments_pages.models import Event, Fulfilment
 from payments_pages.references import reference_key
 

@@ -4,8 +4,8 @@ from contextvars import ContextVar
 
 from payments_pages.choices import Door, Outcome
 from payments_pages.conf import conf
-from payments_pages.confirmation import confirm_payment
-from payments_pages.handlers import load_handler
+from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation.handlers import load_handler
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.testing.sites import configured
 from payments_pages.testing.sweeps import run_sweep

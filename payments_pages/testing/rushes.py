@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from django.db import connections
 
 from payments_pages.choices import Door, Outcome
-from payments_pages.confirmation import confirm_payment
+from payments_pages.confirmation.confirm import confirm_payment
 from payments_pages.models import Fulfilment, PaymentPage, primary_alias
 
 __all__ = ["rush"]

@@ -4,11 +4,11 @@ import datetime as dt
 
 from django.db.models import F
 
-from payments_pages.breaker import PAUSE
-from payments_pages.connection import GATES
-from payments_pages.databases import tried_again
+from payments_pages.client.breaker import PAUSE
+from payments_pages.client.factory import GATES
+from payments_pages.confirmation.background import SweepReport, sweep_due
+from payments_pages.db.transient import tried_again
 from payments_pages.models import Fulfilment, Verification, primary_alias
-from payments_pages.sweeping import SweepReport, sweep_due
 
 __all__ = ["let_time_pass", "run_sweep"]
 

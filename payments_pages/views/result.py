@@ -10,11 +10,11 @@ from django.utils.http import urlencode
 
 from payments_pages.choices import Outcome
 from payments_pages.conf import conf
-from payments_pages.confirmation import describe
-from payments_pages.databases import is_transient
-from payments_pages.mirror import find_by_token
-from payments_pages.views.doors import answer, door
-from payments_pages.views.pages import PAGES, show
+from payments_pages.confirmation.confirm import describe
+from payments_pages.confirmation.mirror import find_by_token
+from payments_pages.db.transient import is_transient
+from payments_pages.views.decorators import answer, door
+from payments_pages.views.rendering import PAGES, show
 
 __all__ = ["result", "result_status"]
 

@@ -7,12 +7,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
 from payments_pages.choices import Outcome
 from payments_pages.conf import conf
-from payments_pages.confirmation import COME_BACK, Confirmation
+from payments_pages.confirmation.confirm import COME_BACK, Confirmation
 from payments_pages.exceptions import InvalidEvent, UnusableKey
 from payments_pages.signatures import ALGORITHMS, is_signed
-from payments_pages.views.bodies import read_body
-from payments_pages.views.doors import answer, door
-from payments_pages.webhooks import take_event
+from payments_pages.views.decorators import answer, door
+from payments_pages.views.events import take_event
+from payments_pages.views.requests import read_body
 
 __all__ = ["webhook"]
 

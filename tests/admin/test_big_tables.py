@@ -18,12 +18,10 @@ from django.utils import timezone
 
 from bench.growth.loading import load
 from bench.growth.rows import PAGES, History, email_of, reference_of
-from payments_pages import attention, sweeping
 from payments_pages.admin.lists import CAP
 from payments_pages.choices import FulfilmentState, Reason, VerificationState
-from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
-from payments_pages.totals import take_totals
-from payments_pages.waiting import (
+from payments_pages.confirmation import background
+from payments_pages.confirmation.due import (
     acquaintances,
     make_room,
     other_asks,
@@ -31,6 +29,9 @@ from payments_pages.waiting import (
     purge_unknown,
     strangers,
 )
+from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
+from payments_pages.staff import attention
+from payments_pages.staff.totals import take_totals
 
 pytestmark = [
     pytest.mark.django_db,
@@ -267,13 +268,13 @@ def test_the_index_page_reads_no_table(staff: Client) -> None:
 
 
 SWEPT: dict[str, Callable[[], Any]] = {
-    "what is due": lambda: sweeping._next(100),
-    "due strangers": lambda: sweeping._next_stranger(100),
-    "the oldest due row": sweeping.oldest_due,
+    "what is due": lambda: background._next(100),
+    "due strangers": lambda: background._next_stranger(100),
+    "the oldest due row": background.oldest_due,
     "references somebody vouched for": lambda: list(acquaintances().due()[:100]),
     "strangers": lambda: list(strangers().due()[:100]),
-    "holds that a claim may lift": lambda: list(sweeping._liftable()[:100]),
-    "holds that a page may lift": lambda: list(sweeping._lifted()[:100]),
+    "holds that a claim may lift": lambda: list(background._liftable()[:100]),
+    "holds that a page may lift": lambda: list(background._lifted()[:100]),
     "what needs attention": attention.look,
     "totals": lambda: take_totals("test"),
     "the timeline": lambda: list(Event.objects.filter(reference_key="x").order_by("pk")[:200]),
@@ -299,12 +300,12 @@ def test_an_index_finds(what: str) -> None:
 
 
 def test_the_sweep_finds_all_that_is_due_among_the_many(history: History) -> None:
-    found = sweeping._next(10 * DUE)
+    found = background._next(10 * DUE)
     asked = {reference for reference, asking in found if asking}
     tried = {reference for reference, asking in found if not asking}
     late = {reference_of(number) for number in range(SIZE - DUE // 2, SIZE)}
     assert len(asked) == DUE // 2
-    assert len(sweeping._next_stranger(10 * DUE)) == DUE // 2
+    assert len(background._next_stranger(10 * DUE)) == DUE // 2
     assert tried == {
         row.transaction.reference
         for row in Fulfilment.objects.filter(state="failed").select_related("transaction")

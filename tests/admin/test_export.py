@@ -21,8 +21,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from payments_pages.choices import Door
-from payments_pages.confirmation import confirm_payment
-from payments_pages.export import (
+from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.models import Fulfilment, PaymentPage, Transaction
+from payments_pages.sandbox import Sandbox
+from payments_pages.staff.export import (
     CHUNK,
     COLUMNS,
     CUSTOMER_COLUMNS,
@@ -30,8 +32,6 @@ from payments_pages.export import (
     neutralise,
     write_csv,
 )
-from payments_pages.models import Fulfilment, PaymentPage, Transaction
-from payments_pages.sandbox import Sandbox
 from tests.admin.payments import CARD, NOOR, days_ago, many, paid
 
 pytestmark = pytest.mark.django_db
@@ -299,7 +299,7 @@ def test_more_rows_than_a_list_pages_through_are_exported(
 def test_no_row_is_left_out_or_doubled_where_one_chunk_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("payments_pages.export.CHUNK", 7)
+    monkeypatch.setattr("payments_pages.staff.export.CHUNK", 7)
     for count in (0, 1, 6, 7, 8, 14, 21):
         Transaction.objects.all().delete()
         many(count)
@@ -310,7 +310,7 @@ def test_no_row_is_left_out_or_doubled_where_one_chunk_ends(
 def test_what_comes_during_an_export_neither_doubles_nor_displaces_a_row(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("payments_pages.export.CHUNK", 3)
+    monkeypatch.setattr("payments_pages.staff.export.CHUNK", 3)
     many(7)
     before = list(Transaction.objects.order_by("-pk").values_list("reference", flat=True))
     pieces = []
@@ -322,7 +322,7 @@ def test_what_comes_during_an_export_neither_doubles_nor_displaces_a_row(
 
 
 def test_each_chunk_is_one_query_that_goes_on_by_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("payments_pages.export.CHUNK", 10)
+    monkeypatch.setattr("payments_pages.staff.export.CHUNK", 10)
     many(25)
     with CaptureQueriesContext(connection) as queries:
         written()
@@ -347,7 +347,7 @@ def peak(pieces: Iterable[bytes]) -> int:
 
 
 def test_memory_does_not_grow_with_the_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("payments_pages.export.CHUNK", 200)
+    monkeypatch.setattr("payments_pages.staff.export.CHUNK", 200)
     many(600)
     few = peak(write_csv(Transaction.objects.all(), customers_shown=True))
     many(3000)
@@ -392,7 +392,7 @@ def test_under_asgi_it_is_streamed_too() -> None:
 def test_an_export_that_breaks_off_says_so_in_its_last_row_and_fails(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("payments_pages.export.CHUNK", 5)
+    monkeypatch.setattr("payments_pages.staff.export.CHUNK", 5)
     many(12)
     statements = itertools.count()
 

@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.core.management import CommandError, call_command
 
-from payments_pages.roles import ROLES
+from payments_pages.staff.roles import ROLES
 
 pytestmark = pytest.mark.django_db
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from payments_pages.admin.pages.cells import is_of_other_mode
-from payments_pages.admin.refusals import explain
+from payments_pages.admin.errors import explain
+from payments_pages.admin.pages.formats import is_of_other_mode
 from payments_pages.choices import Reason
 from payments_pages.exceptions import UnusableKey
 from payments_pages.models import Fulfilment, PaymentPage, Verification

@@ -13,8 +13,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from payments_pages.admin.charts import HEIGHT, WIDTH, draw
-from payments_pages.totals import DAYS, day_bounds, take_totals
+from payments_pages.admin.transactions.charts import HEIGHT, WIDTH, draw
+from payments_pages.staff.totals import DAYS, day_bounds, take_totals
 from tests.admin.payments import days_ago, many, paid
 
 pytestmark = pytest.mark.django_db

@@ -8,9 +8,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
 from payments_pages.choices import Outcome
+from payments_pages.confirmation.background import sweep_due
 from payments_pages.models import PaymentPage
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
 from tests.conftest import mirror_page
 from tests.headings import HEADINGS

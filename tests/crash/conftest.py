@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from payments_pages import fulfilment as claims
-from payments_pages import verification
+from payments_pages.confirmation import fulfilment as claims
+from payments_pages.confirmation import verification
 from payments_pages.models import PaymentPage
 from payments_pages.sandbox import Sandbox
 from tests.crash.stories import Scene

@@ -11,15 +11,15 @@ from uuid import UUID
 
 from django.db import transaction as db_transaction
 
-from payments_pages import staff
 from payments_pages.choices import Door, EventKind, FulfilmentState, Outcome
-from payments_pages.confirmation import confirm_payment, confirm_payment_on_commit
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import confirm_payment, confirm_payment_on_commit
+from payments_pages.confirmation.worker import take_message
 from payments_pages.models import Event, Fulfilment, PaymentPage, Verification
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
+from payments_pages.staff import decisions
 from payments_pages.testing import let_time_pass
-from payments_pages.worker import take_message
 from tests.conftest import expect_payment
 
 __all__ = ["ACTS", "STORIES", "Scene", "Story"]
@@ -66,22 +66,22 @@ def _on_commit(reference: str, token: str) -> None:
 
 def _approve(reference: str, token: str) -> Outcome | None:
     row = Fulfilment.objects.get(transaction__reference=reference)
-    return staff.approve(row, actor="Rana", note="paid the rest in cash")
+    return decisions.approve(row, actor="Rana", note="paid the rest in cash")
 
 
 def _attribute(reference: str, token: str) -> Outcome | None:
     row = Fulfilment.objects.select_related("transaction").get(transaction__reference=reference)
-    return staff.attribute(row, PaymentPage.objects.get(token=UUID(token)), actor="Rana")
+    return decisions.attribute(row, PaymentPage.objects.get(token=UUID(token)), actor="Rana")
 
 
 def _reject(reference: str, token: str) -> None:
     row = Fulfilment.objects.get(transaction__reference=reference)
-    staff.reject(row, actor="Omar", note="sent back")
+    decisions.reject(row, actor="Omar", note="sent back")
 
 
 def _retry(reference: str, token: str) -> Outcome | None:
     row = Fulfilment.objects.get(transaction__reference=reference)
-    return staff.retry(row, actor="Rana")
+    return decisions.retry(row, actor="Rana")
 
 
 ACTS: Mapping[str, Callable[[str, str], Outcome | None]] = {

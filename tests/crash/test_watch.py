@@ -7,11 +7,11 @@ from django.core.management import call_command
 from django.db import OperationalError, ProgrammingError, connection
 
 from payments_pages.choices import Outcome
-from payments_pages.inbox import claim_page, find
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.inbox import claim_page, find
 from payments_pages.management.commands import payments_pages_sweep as command
 from payments_pages.models import Fulfilment
 from payments_pages.references import reference_key
-from payments_pages.sweeping import sweep_due
 from tests.crash.points import BREAKS, Points
 from tests.crash.stories import STORIES, Scene
 from tests.goods.models import Good

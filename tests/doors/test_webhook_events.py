@@ -11,7 +11,7 @@ from payments_pages.choices import Attributed, EventKind, FulfilmentState, Reaso
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.signals import fulfilment_delivered, transaction_changed
-from payments_pages.staff import retry
+from payments_pages.staff.decisions import retry
 from payments_pages.testing import let_time_pass
 from tests.conftest import expect_payment
 from tests.doors.behaviour import pay

@@ -5,7 +5,7 @@ from django.contrib.auth import authenticate
 from django.test import Client
 
 from example_project.demo.logins import reset_login, reset_logins
-from payments_pages.roles import ROLES
+from payments_pages.staff.roles import ROLES
 from tests.example.conftest import Shop
 
 

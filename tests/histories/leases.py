@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from unittest.mock import patch
 
 from payments_pages.choices import Door, FulfilmentState
-from payments_pages.delivery import deliver, deliver_here
+from payments_pages.confirmation.delivery import deliver, deliver_here
 from tests.histories.stage import OPEN, PAID, Stage, fulfilment_of, told
 from torture import handlers
 from torture.plan import Fate, Payment

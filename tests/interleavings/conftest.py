@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from payments_pages import fulfilment as claims
-from payments_pages import staff, verification
 from payments_pages.choices import Door, Outcome
-from payments_pages.confirmation import confirm_payment
+from payments_pages.confirmation import fulfilment as claims
+from payments_pages.confirmation import verification
+from payments_pages.confirmation.confirm import confirm_payment
 from payments_pages.exceptions import DecisionError
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
+from payments_pages.staff import decisions
 
 Action = Callable[[], Any]
 
@@ -53,15 +54,15 @@ class Place:
 
     def attribute(self, reference: str) -> Action:
         row = Fulfilment.objects.select_related("transaction").get(transaction__reference=reference)
-        return answered(lambda: staff.attribute(row, self.page, actor="Rana"))
+        return answered(lambda: decisions.attribute(row, self.page, actor="Rana"))
 
     def approve(self, reference: str) -> Action:
         row = Fulfilment.objects.get(transaction__reference=reference)
-        return answered(lambda: staff.approve(row, actor="Rana", note="paid the rest in cash"))
+        return answered(lambda: decisions.approve(row, actor="Rana", note="paid the rest in cash"))
 
     def reject(self, reference: str) -> Action:
         row = Fulfilment.objects.get(transaction__reference=reference)
-        return lambda: staff.reject(row, actor="Omar", note="paid too little")
+        return lambda: decisions.reject(row, actor="Omar", note="paid too little")
 
 
 @pytest.fixture

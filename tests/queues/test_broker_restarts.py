@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from payments_pages.choices import Outcome
+from payments_pages.confirmation.background import sweep_due
 from payments_pages.models import Fulfilment
-from payments_pages.sweeping import sweep_due
 from tests.queues.own_brokers import OwnBroker, own_broker
 from tests.queues.test_celery_sender import use
 

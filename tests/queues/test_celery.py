@@ -10,8 +10,8 @@ from uuid import uuid4
 import pytest
 
 from payments_pages.choices import FulfilmentState as State
+from payments_pages.confirmation.background import sweep_due
 from payments_pages.models import Fulfilment
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
 from tests.brokers import BROKERS
 from tests.goods.models import Good

@@ -11,9 +11,9 @@ from uuid import uuid4
 import pytest
 
 from payments_pages.choices import Outcome
+from payments_pages.confirmation.background import sweep_due
 from payments_pages.exceptions import ConfigurationError
 from payments_pages.models import Fulfilment
-from payments_pages.sweeping import sweep_due
 from tests.brokers import BROKERS
 from tests.conftest import in_thread
 from tests.queues.proxies import FreezingProxy

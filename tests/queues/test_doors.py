@@ -9,15 +9,16 @@ import pytest
 from django.db import transaction
 from django.http import HttpResponse
 
-from payments_pages import nudging, staff, worker
 from payments_pages.choices import Door, Outcome
 from payments_pages.choices import FulfilmentState as State
-from payments_pages.confirmation import Confirmation, confirm_payment
-from payments_pages.databases import from_now
+from payments_pages.confirmation import nudging, worker
+from payments_pages.confirmation.background import oldest_due, sweep_due
+from payments_pages.confirmation.confirm import Confirmation, confirm_payment
+from payments_pages.db.transient import from_now
 from payments_pages.exceptions import ConfigurationError, OpenTransactionError
 from payments_pages.models import Fulfilment, PaymentPage, Verification
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import oldest_due, sweep_due
+from payments_pages.staff import decisions
 from payments_pages.testing import let_time_pass
 from tests.conftest import expect_payment
 from tests.doors import signing
@@ -114,7 +115,7 @@ def _in_a_minute() -> Any:
 def test_what_is_held_is_not_sent_and_staff_deliver_it_here(buy: Any) -> None:
     assert buy(amount=9000).outcome is Outcome.HELD
     assert SENT == []
-    assert staff.approve(the_row(), actor="dana", note="agreed") is Outcome.DELIVERED
+    assert decisions.approve(the_row(), actor="dana", note="agreed") is Outcome.DELIVERED
     assert SENT == []
     assert Good.objects.count() == 1
 

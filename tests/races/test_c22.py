@@ -15,10 +15,10 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django.live_server_helper import LiveServer
 
+from payments_pages.confirmation.background import sweep_due
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
 from payments_pages.signatures import sign
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
 from tests.conftest import expect_payment, in_thread
 from tests.doors.signing import HEADER, SECRET, event

@@ -11,13 +11,14 @@ from django.db.utils import OperationalError
 from django.test import Client
 from django.urls import reverse
 
-from payments_pages import databases, inbox
 from payments_pages.choices import Door, Outcome
-from payments_pages.confirmation import confirm_payment, confirm_payment_on_commit
+from payments_pages.confirmation import inbox
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import confirm_payment, confirm_payment_on_commit
+from payments_pages.db import transient
 from payments_pages.models import ExpectedPayment, Fulfilment, PaymentPage, Verification
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
 from tests.conftest import expect_payment, in_thread, meanwhile
 from tests.doors.signing import HEADER, SECRET, event, post
@@ -142,13 +143,13 @@ def test_c23_two_inserts_that_collide_are_never_an_error(
 ) -> None:
     """Both wait for a third that rolls back: InnoDB gives both a lock on it, and undoes one (1213)."""
     undone: list[object] = []
-    is_brief = databases._is_brief
+    is_brief = transient._is_brief
 
     def see(error: BaseException) -> bool:
         undone.extend(error.args[:1])
         return is_brief(error)
 
-    monkeypatch.setattr(databases, "_is_brief", see)
+    monkeypatch.setattr(transient, "_is_brief", see)
     monkeypatch.setitem(connections.settings["default"], "ATOMIC_REQUESTS", True)
     address = reverse("payments_pages:page-callback", args=[tea_box.token])
 

@@ -7,9 +7,9 @@ import pytest
 from django.db import connection
 
 from payments_pages.choices import FulfilmentState, Outcome
+from payments_pages.confirmation.background import sweep_due
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
 from tests.goods.models import Good
 from tests.queues.workers import wait_until

@@ -17,14 +17,15 @@ import requests
 from django.db import connection
 from django.urls import reverse
 
-from payments_pages import inbox, staff
-from payments_pages.attention import look
 from payments_pages.choices import Door, FulfilmentState, Outcome
-from payments_pages.confirmation import confirm_payment
+from payments_pages.confirmation import inbox
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import confirm_payment
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
+from payments_pages.staff import decisions
+from payments_pages.staff.attention import look
 from tests.conftest import in_thread
 from tests.goods.models import Good
 from tests.queues.workers import wait_until
@@ -219,8 +220,8 @@ def test_staff_who_saw_it_before_do_not_wait_either(state: FulfilmentState) -> N
     row.state, row.attempts = state, 0
     row.reason = "attempts_spent" if state == FulfilmentState.HELD else ""
     began = time.monotonic()
-    assert staff.retry(row, actor="staff") is None
-    assert staff.reject(row, actor="staff", note="") is False
+    assert decisions.retry(row, actor="staff") is None
+    assert decisions.reject(row, actor="staff", note="") is False
     assert time.monotonic() - began < QUICK
 
 

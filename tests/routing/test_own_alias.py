@@ -6,14 +6,14 @@ import pytest
 from django.db import transaction as db_transaction
 from django.test import Client
 
-from payments_pages import staff
 from payments_pages.choices import Door, Outcome
 from payments_pages.choices import FulfilmentState as State
-from payments_pages.confirmation import confirm_payment, confirm_payment_on_commit
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import confirm_payment, confirm_payment_on_commit
 from payments_pages.exceptions import OpenTransactionError
 from payments_pages.models import Event, Fulfilment, PaymentPage, Verification
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
+from payments_pages.staff import decisions
 from payments_pages.testing import let_time_pass
 from tests.goods.models import Good
 
@@ -65,7 +65,7 @@ def test_staff_decide_there(tea_box: PaymentPage, sandbox: Sandbox) -> None:
     sandbox.pay("tea-box", reference="PPG-1", amount=9000)
     confirm_payment("PPG-1", door=Door.CALLBACK, page_token=tea_box.token)
     held = Fulfilment.objects.select_related("transaction").get()
-    assert staff.approve(held, actor="dana", note="agreed") is Outcome.DELIVERED
+    assert decisions.approve(held, actor="dana", note="agreed") is Outcome.DELIVERED
 
 
 @pytest.mark.parametrize("alias", ["default", "payments"])

@@ -7,10 +7,10 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import reverse
 
-from payments_pages import staff
 from payments_pages.choices import Door, Outcome
 from payments_pages.choices import FulfilmentState as State
-from payments_pages.confirmation import confirm_payment
+from payments_pages.confirmation.background import oldest_due, sweep_due
+from payments_pages.confirmation.confirm import confirm_payment
 from payments_pages.models import (
     Event,
     ExpectedPayment,
@@ -20,7 +20,7 @@ from payments_pages.models import (
     Verification,
 )
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import oldest_due, sweep_due
+from payments_pages.staff import decisions
 from payments_pages.testing import let_time_pass
 from tests.conftest import expect_payment
 from tests.goods.models import Good
@@ -106,7 +106,7 @@ def test_a_failed_delivery_that_the_replica_still_shows_is_not_made_again(
     assert stale.state == State.FAILED, "the replica says that it is to be made"
     assert sweep_due().taken == 0
     assert oldest_due() is None
-    assert staff.retry(stale, actor="dana") is None
+    assert decisions.retry(stale, actor="dana") is None
     assert confirm_payment(sold, door=Door.CALLBACK).outcome is Outcome.ALREADY_DELIVERED
     assert goods() == 1
 
@@ -119,9 +119,9 @@ def test_staff_decide_once_about_what_the_replica_still_holds(
     assert found.outcome is Outcome.HELD
     catch_up()
     stale = Fulfilment.objects.select_related("transaction").get()
-    assert staff.approve(stale, actor="dana", note="agreed") is Outcome.DELIVERED
-    assert staff.approve(stale, actor="omar", note="agreed") is None
-    assert not staff.reject(stale, actor="omar", note="no")
+    assert decisions.approve(stale, actor="dana", note="agreed") is Outcome.DELIVERED
+    assert decisions.approve(stale, actor="omar", note="agreed") is None
+    assert not decisions.reject(stale, actor="omar", note="no")
     assert goods() == 1
 
 

@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from payments_pages.sandbox import Sandbox
-from payments_pages.sandbox.wire import HttpServer
+from payments_pages.sandbox.http_server import HttpServer
 from tests.sandbox.payer import Payer
 
 KEY = "sk_test_tests"

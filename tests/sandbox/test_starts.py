@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from payments_pages.sandbox import Sandbox
-from payments_pages.sandbox.starts import StartRefused
+from payments_pages.sandbox.checkouts import StartRefused
 from tests.sandbox.conftest import KEY
 from tests.sandbox.payer import only_transaction
 

@@ -8,15 +8,15 @@ import pytest
 from django.db import transaction as db_transaction
 
 import payments_pages
-from payments_pages import delivery, inbox, recording, verification
 from payments_pages.choices import Door, FulfilmentState, Outcome
-from payments_pages.confirmation import confirm_payment, confirm_payment_on_commit
+from payments_pages.client.resources import TransactionResource
+from payments_pages.confirmation import delivery, inbox, recording, verification
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import confirm_payment, confirm_payment_on_commit
 from payments_pages.exceptions import OpenTransactionError
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.references import reference_key
-from payments_pages.resources import TransactionResource
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
 from tests.conftest import expect_payment
 from tests.crash.points import Points

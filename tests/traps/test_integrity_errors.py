@@ -5,7 +5,8 @@ from django.db import transaction as db_transaction
 from django.db.utils import IntegrityError
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
-from payments_pages.confirmation import confirm_payment, confirm_payment_on_commit
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import confirm_payment, confirm_payment_on_commit
 from payments_pages.models import (
     Event,
     ExpectedPayment,
@@ -15,7 +16,6 @@ from payments_pages.models import (
     Verification,
 )
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
 from payments_pages.testing import let_time_pass
 from tests.conftest import expect_payment
 from tests.goods.models import Good

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from payments_pages.answers import Answer
+from payments_pages.client.responses import Answer
+from payments_pages.client.transport import Transport
 from payments_pages.exceptions import (
     ServiceError,
 )
-from payments_pages.transport import Transport
 
 KEY = "sk_test_LEAKME0001"
 OK = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{"status":true}'

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
+from payments_pages.client.transport import Transport
 from payments_pages.exceptions import (
     ConfigurationError,
     InvalidReference,
 )
-from payments_pages.transport import Transport
 from tests.wire.raw_server import KEY, OK, RawServer, answer, get, to
 
 

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from payments_pages.breaker import Breaker
-from payments_pages.bulkhead import Bulkhead
+from payments_pages.client.breaker import Breaker
+from payments_pages.client.bulkhead import Bulkhead
+from payments_pages.client.resilience import MAX_KEPT, Gates
 from payments_pages.exceptions import NotAsked
-from payments_pages.gates import MAX_KEPT, Gates
 
 
 class Clock:

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 import responses
 
-from payments_pages.client import Client
+from payments_pages.client.operations import Client
+from payments_pages.client.resources import TransactionResource
 from payments_pages.exceptions import (
     InvalidResponse,
     RequestRefused,
 )
-from payments_pages.resources import TransactionResource
 from tests.wire.operations import BASE, KEY, OPERATIONS, VERIFY, good
 from tests.wire.payloads import transaction
 

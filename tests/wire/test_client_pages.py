@@ -9,13 +9,13 @@ import pytest
 import requests
 import responses
 
-from payments_pages.client import MAX_LISTS, Client
+from payments_pages.client.operations import MAX_LISTS, Client
+from payments_pages.client.resources import PageResource
 from payments_pages.exceptions import (
     InvalidReference,
     InvalidResponse,
     ServiceUnavailable,
 )
-from payments_pages.resources import PageResource
 from tests.wire.operations import BASE, FALSE, KEY, PAGE, PAGE_18, SLUG, good, sent
 from tests.wire.payloads import page
 

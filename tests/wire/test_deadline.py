@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from payments_pages.client.transport import Transport
 from payments_pages.exceptions import (
     DeadlineExceeded,
     ServiceUnavailable,
 )
-from payments_pages.transport import Transport
 from tests.wire.raw_server import (
     KEY,
     OK,

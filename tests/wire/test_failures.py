@@ -13,10 +13,10 @@ import pytest
 import requests.exceptions
 import urllib3.exceptions
 
-from payments_pages import transport as transport_module
+from payments_pages.client import transport as transport_module
+from payments_pages.client.failures import FOREIGN, failure_from
+from payments_pages.client.transport import Transport
 from payments_pages.exceptions import InvalidResponse, ServiceError, ServiceUnavailable
-from payments_pages.failures import FOREIGN, failure_from
-from payments_pages.transport import Transport
 from tests.wire.raw_server import KEY, get
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from payments_pages.answers import Answer
+from payments_pages.client.responses import Answer
+from payments_pages.client.transport import Transport
 from payments_pages.exceptions import (
     ConfigurationError,
     ServiceUnavailable,
 )
-from payments_pages.transport import Transport
 from tests.wire.raw_server import (
     KEY,
     OK,

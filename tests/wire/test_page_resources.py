@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from payments_pages.client.resources import PageList, PageResource
 from payments_pages.exceptions import InvalidResponse
-from payments_pages.resources import PageList, PageResource
 from tests.wire.payloads import page
 
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from payments_pages import transport as transport_module
-from payments_pages.breaker import FAILURES, Breaker
-from payments_pages.bulkhead import PATIENCE
+from payments_pages.client import transport as transport_module
+from payments_pages.client.breaker import FAILURES, Breaker
+from payments_pages.client.bulkhead import PATIENCE
+from payments_pages.client.resilience import Gates
+from payments_pages.client.transport import Transport
 from payments_pages.exceptions import (
     InvalidResponse,
     NotAsked,
     ServiceError,
     ServiceUnavailable,
 )
-from payments_pages.gates import Gates
-from payments_pages.transport import Transport
 from tests.wire.raw_server import (
     KEY,
     OK,

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 import responses
 
-from payments_pages import transport as transport_module
+from payments_pages.client import transport as transport_module
+from payments_pages.client.transport import Transport
 from payments_pages.exceptions import (
     ConfigurationError,
     InvalidResponse,
     ServiceUnavailable,
 )
-from payments_pages.transport import Transport
 from tests.wire.raw_server import (
     KEY,
     OK,

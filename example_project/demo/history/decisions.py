@@ -9,10 +9,10 @@ from example_project.demo.history.troubles import ARCHIVE, EVENING
 from example_project.demo.logins import ADMIN
 from example_project.shop.models import Offer, Order
 from example_project.shop.orders import place_order
-from payments_pages import staff
 from payments_pages.choices import Door
-from payments_pages.confirmation import confirm_payment
+from payments_pages.confirmation.confirm import confirm_payment
 from payments_pages.models import Fulfilment
+from payments_pages.staff import decisions
 
 __all__ = ["decide", "order_in_popups", "pay_twice", "reverse"]
 
@@ -32,7 +32,7 @@ def decide(till: Till) -> None:
         fields={"amount": 100},
     )
     if till.take(rejected):
-        staff.reject(
+        decisions.reject(
             _held(rejected),
             actor=ADMIN,
             note="One shekel for the whole archive: given back by the bank today.",
@@ -46,8 +46,8 @@ def decide(till: Till) -> None:
     )
     if till.take(approved):
         fulfilment = _held(approved)
-        staff.note(fulfilment.transaction, "התקשרה: הבנק ניכה חצי שקל. לאשר.", actor=ADMIN)
-        staff.approve(fulfilment, actor=ADMIN, note="Half a shekel short: her bank kept it.")
+        decisions.note(fulfilment.transaction, "התקשרה: הבנק ניכה חצי שקל. לאשר.", actor=ADMIN)
+        decisions.approve(fulfilment, actor=ADMIN, note="Half a shekel short: her bank kept it.")
     attributed = Payment(
         reference="demo-attributed",
         slug="",
@@ -57,7 +57,7 @@ def decide(till: Till) -> None:
         fields={"amount": 1250, "currency": "JOD"},
     )
     if till.take(attributed):
-        staff.attribute(
+        decisions.attribute(
             _held(attributed), till.page(EVENING), actor=ADMIN, note="اتصل: دفع لأمسية العود."
         )
 

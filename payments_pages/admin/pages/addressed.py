@@ -2,7 +2,7 @@
 
 from django.urls import reverse
 
-from payments_pages.admin.mirrors import ServiceAdmin
+from payments_pages.admin.readonly import ServiceAdmin
 from payments_pages.models import PaymentPage
 
 __all__ = ["PagesPart"]

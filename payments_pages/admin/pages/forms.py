@@ -10,16 +10,16 @@ from django.db import DatabaseError
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from payments_pages.admin.errors import explain
 from payments_pages.admin.pages.currencies import HUNDREDTHS, currencies_of
 from payments_pages.admin.pages.questions import QuestionsField
 from payments_pages.admin.pages.slugs import SlugInput
-from payments_pages.admin.refusals import explain
 from payments_pages.conf import conf
 from payments_pages.exceptions import AmountError, PageError, PaymentsPagesError
 from payments_pages.models import PaymentPage
 from payments_pages.money import format_amount, parse_amount
-from payments_pages.pages import create_page
-from payments_pages.slugs import MAX_SLUG, check_slug_text
+from payments_pages.pages.changes import create_page
+from payments_pages.pages.slugs import MAX_SLUG, check_slug_text
 
 __all__ = ["LOGO", "PaymentPageAddForm", "PaymentPageForm"]
 

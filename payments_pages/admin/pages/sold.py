@@ -13,10 +13,10 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 from django.utils.translation import ngettext
 
-from payments_pages.admin.cells import money
+from payments_pages.admin.formats import money
 from payments_pages.admin.lists import CappedChangeList
 from payments_pages.models import PaymentPage, Transaction
-from payments_pages.totals import day_bounds
+from payments_pages.staff.totals import day_bounds
 
 __all__ = ["PageChangeList", "Sold", "last_days", "show_sold", "sold_by_page"]
 

@@ -11,9 +11,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, InterfaceError, close_old_connections
 
 from payments_pages.conf import conf
-from payments_pages.databases import is_transient
+from payments_pages.confirmation.background import SweepReport, oldest_due, sweep_due
+from payments_pages.db.transient import is_transient
 from payments_pages.management.progress import Progress
-from payments_pages.sweeping import SweepReport, oldest_due, sweep_due
 
 __all__ = ["Command"]
 

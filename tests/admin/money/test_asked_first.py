@@ -6,13 +6,13 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from payments_pages import staff as use_cases
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason
-from payments_pages.confirmation import confirm_payment
+from payments_pages.confirmation.confirm import confirm_payment
 from payments_pages.exceptions import DecisionError
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.signals import fulfilment_held, transaction_changed
+from payments_pages.staff import decisions as use_cases
 from payments_pages.testing import let_time_pass
 from tests.admin.money.conftest import said, state_of
 from tests.admin.money.test_actions import act, address

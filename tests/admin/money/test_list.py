@@ -7,9 +7,9 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.urls import reverse
 
-from payments_pages.admin import selected
+from payments_pages.admin.transactions import bulk_actions
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason
-from payments_pages.confirmation import confirm_payment
+from payments_pages.confirmation.confirm import confirm_payment
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
@@ -309,7 +309,7 @@ def test_more_rows_than_a_request_can_take_are_refused_whole(
     action: str,
     _codename: str,
 ) -> None:
-    monkeypatch.setattr(selected, "MOST", 0)
+    monkeypatch.setattr(bulk_actions, "MOST", 0)
     calls = sandbox.verify_calls()
     assert "at most 0 rows" in said(act(staff, action, held, confirmed="yes", note="x"))
     assert sandbox.verify_calls() == calls

@@ -7,12 +7,12 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.urls import reverse
 
-from payments_pages import staff as decisions
 from payments_pages.choices import Door, EventKind, Outcome, VerificationState
-from payments_pages.confirmation import confirm_payment
+from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.confirm import confirm_payment
 from payments_pages.models import Event, PaymentPage, Verification
 from payments_pages.sandbox import Sandbox
-from payments_pages.sweeping import sweep_due
+from payments_pages.staff import decisions
 from payments_pages.testing import let_time_pass
 from tests.goods.models import Good
 

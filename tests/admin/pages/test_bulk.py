@@ -10,10 +10,10 @@ from django.contrib.admin.models import LogEntry
 from django.db import OperationalError, ProgrammingError, connection
 from django.test import Client
 
-from payments_pages.admin.pages import switching
+from payments_pages.admin.pages import bulk_actions
 from payments_pages.models import PaymentPage
+from payments_pages.pages.sync import sync_pages
 from payments_pages.sandbox import Sandbox
-from payments_pages.sync import sync_pages
 from tests.admin.pages.over_http import LIST, rows, sent, text
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -74,7 +74,7 @@ def test_deactivating_is_asked_first(
 def test_a_slow_service_leaves_the_rest_for_another_request(
     staff: Client, sandbox: Sandbox, pages: list[PaymentPage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(switching, "PATIENCE", -1.0)
+    monkeypatch.setattr(bulk_actions, "PATIENCE", -1.0)
     response = act(staff, "activate_pages", pages)
     shown = text(response)
     assert len(outcomes(response)) == 1

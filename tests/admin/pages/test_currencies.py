@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from payments_pages.models import PaymentPage
-from payments_pages.pages import slug_key
+from payments_pages.pages.changes import slug_key
 from payments_pages.sandbox import Sandbox
 from tests.admin.pages.over_http import ADD, LIST, change_url, sent, text
 from tests.conftest import mirror_page

@@ -11,10 +11,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from payments_pages.models import PaymentPage, Transaction
+from payments_pages.pages.slugs import slug_key
+from payments_pages.pages.sync import sync_pages
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
-from payments_pages.slugs import slug_key
-from payments_pages.sync import sync_pages
 from tests.admin.pages.over_http import LIST, change_url, rows, text
 from tests.conftest import mirror_another
 

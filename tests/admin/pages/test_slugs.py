@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 
 from payments_pages.models import PaymentPage
+from payments_pages.pages.slugs import slug_key
 from payments_pages.sandbox import Sandbox
-from payments_pages.slugs import slug_key
 from tests.admin.pages.over_http import ADD, SLUG, add, text
 
 pytestmark = pytest.mark.django_db(transaction=True)

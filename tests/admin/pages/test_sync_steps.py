@@ -12,11 +12,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from payments_pages import sync as sync_module
-from payments_pages.admin.pages import syncing
-from payments_pages.following import mirrored_fields
+from payments_pages.admin.pages import sync
+from payments_pages.client.resources import PageResource
 from payments_pages.models import PaymentPage
-from payments_pages.resources import PageResource
+from payments_pages.pages import sync as sync_module
+from payments_pages.pages.mirror import mirrored_fields
 from payments_pages.sandbox import Sandbox
 from tests.admin.pages.over_http import LIST, SYNC, text
 
@@ -222,7 +222,7 @@ def test_a_token_is_one_persons_and_not_for_long(
         assert "Begin a new one" in told(client)[0]
     answer = staff.post(SYNC, {"token": "x"}, headers=JSON).json()
     assert answer == {"done": True, "url": LIST}
-    monkeypatch.setattr(syncing, "MAX_AGE", -1)
+    monkeypatch.setattr(sync, "MAX_AGE", -1)
     staff.post(SYNC, {"token": token})
     assert len(sandbox.requests) == calls
 

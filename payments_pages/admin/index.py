@@ -1,0 +1,238 @@
+"""Say in sentences what needs attention, each with the way to it."""
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from payments_pages.admin.filters import TroubleFilter
+from payments_pages.admin.formats import moment
+from payments_pages.admin.transactions.filters import HoldFilter
+from payments_pages.admin.wording import own_words
+from payments_pages.choices import FulfilmentState, Mode, VerificationState
+from payments_pages.conf import conf
+from payments_pages.staff.attention import CAP, Attention, look
+
+__all__ = ["Line", "attention_lines", "by_hand_link", "said_age"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """Be one thing to see to. `kind` is "attention" or "error"; `url` is blank where none helps."""
+
+    kind: str
+    text: str
+    url: str = ""
+
+
+def attention_lines(request: HttpRequest) -> list[Line] | None:
+    """Return what needs attention, the gravest first; None for who may not see payments."""
+    if not request.user.has_perm("payments_pages.view_transaction"):
+        return None
+    found = look()
+    asked = request.user.has_perm("payments_pages.view_verification")
+    return [*_troubles(found, asked=asked), *_counted(found, asked=asked)]
+
+
+def by_hand_link(request: HttpRequest) -> str:
+    """Return the address of "Verify a reference", for who may."""
+    if not request.user.has_perm("payments_pages.verify_transaction"):
+        return ""
+    return reverse("admin:payments_pages_transaction_verify_reference")
+
+
+def _troubles(found: Attention, *, asked: bool) -> list[Line]:
+    """Say what keeps the whole from working."""
+    lines: list[Line] = []
+    waiting = _verifications(state=VerificationState.DUE) if asked else ""
+    if found.missing:
+        lines.append(
+            Line(
+                kind="error",
+                text=format_html(
+                    "{} {}", _("A setting is missing or wrong:"), own_words(found.missing)
+                ),
+            )
+        )
+    if found.unread:
+        text = _("The database could not be read just now: what is below may be incomplete.")
+        lines.append(Line(kind="error", text=text))
+    if found.key_refused_at is not None:
+        text = _("The service refused our key, last at {time}. No payment can be confirmed.")
+        lines.append(
+            Line(
+                kind="error", text=format_html(text, time=moment(found.key_refused_at)), url=waiting
+            )
+        )
+    if found.pause:
+        text = ngettext(
+            "The service keeps failing: this process asks nothing for %(count)d second.",
+            "The service keeps failing: this process asks nothing for %(count)d seconds.",
+            round(found.pause),
+        )
+        lines.append(Line(kind="error", text=text % {"count": round(found.pause)}, url=waiting))
+    if found.overdue is not None:
+        text = _("The oldest due work has waited for %(time)s: is the sweep running?")
+        lines.append(Line(kind="error", text=text % {"time": said_age(found.overdue)}, url=waiting))
+    return lines
+
+
+def _counted(found: Attention, *, asked: bool) -> list[Line]:
+    """Say how many payments wait for staff, each kind with its list."""
+    lines = [
+        (
+            found.held,
+            ngettext(
+                "%(count)s payment is held: it waits for a decision.",
+                "%(count)s payments are held: they wait for a decision.",
+                found.held,
+            ),
+            _transactions(held=HoldFilter.decision),
+        ),
+        (
+            found.spent,
+            ngettext(
+                "%(count)s delivery has failed for good or too often.",
+                "%(count)s deliveries have failed for good or too often.",
+                found.spent,
+            ),
+            _transactions(held=HoldFilter.delivery),
+        ),
+        (
+            found.failing,
+            ngettext(
+                "%(count)s delivery fails; it will be tried again.",
+                "%(count)s deliveries fail; they will be tried again.",
+                found.failing,
+            ),
+            _transactions(fulfilment__state__exact=FulfilmentState.FAILED),
+        ),
+        (
+            found.overrun,
+            ngettext(
+                "%(count)s delivery has run for longer than its lease: its handler may hang.",
+                "%(count)s deliveries have run for longer than their lease: their handlers may hang.",
+                found.overrun,
+            ),
+            _transactions(fulfilment__state__exact=FulfilmentState.DELIVERING),
+        ),
+        (
+            found.unknown,
+            ngettext(
+                "%(count)s reference that somebody vouched for is unknown to the service.",
+                "%(count)s references that somebody vouched for are unknown to the service.",
+                found.unknown,
+            ),
+            _verifications(state=VerificationState.UNKNOWN, vouched=True) if asked else "",
+        ),
+        *_about_asking(found, asked=asked),
+        *_left_by_other_mode(found, asked=asked),
+    ]
+    return [
+        Line(kind="attention", text=text % {"count": _figure(count)}, url=url)
+        for count, text, url in lines
+        if count
+    ]
+
+
+def _about_asking(found: Attention, *, asked: bool) -> Iterator[tuple[int, str, str]]:
+    """Return the lines about references that asking the service again does not settle."""
+    yield (
+        found.contradicted,
+        ngettext(
+            "%(count)s payment is called paid by a signed message, and the service does not confirm it.",
+            "%(count)s payments are called paid by signed messages, and the service does not confirm them.",
+            found.contradicted,
+        ),
+        _trouble(TroubleFilter.contradicted) if asked else "",
+    )
+    yield (
+        found.unrecorded,
+        ngettext(
+            "The answer about %(count)s reference could not be saved: tell whoever runs the site.",
+            "The answers about %(count)s references could not be saved: tell whoever runs the site.",
+            found.unrecorded,
+        ),
+        _trouble(TroubleFilter.unrecorded) if asked else "",
+    )
+    yield (
+        found.open_for_long,
+        ngettext(
+            "The service has called %(count)s payment open for more than 30 days.",
+            "The service has called %(count)s payments open for more than 30 days.",
+            found.open_for_long,
+        ),
+        _trouble(TroubleFilter.open_for_long) if asked else "",
+    )
+    yield (
+        found.lapsed,
+        ngettext(
+            "%(count)s reference that somebody vouched for is no longer asked about.",
+            "%(count)s references that somebody vouched for are no longer asked about.",
+            found.lapsed,
+        ),
+        _trouble(TroubleFilter.lapsed) if asked else "",
+    )
+
+
+def _trouble(kind: str) -> str:
+    chosen = urlencode({TroubleFilter.parameter_name: kind})
+    return f"{reverse('admin:payments_pages_verification_changelist')}?{chosen}"
+
+
+def _left_by_other_mode(found: Attention, *, asked: bool) -> Iterator[tuple[int, str, str]]:
+    """Give what was left behind when MODE was changed: the sweep leaves it alone."""
+    yield (
+        found.other_deliveries,
+        ngettext(
+            "%(count)s delivery is of the other mode: it waits until MODE is that again.",
+            "%(count)s deliveries are of the other mode: they wait until MODE is that again.",
+            found.other_deliveries,
+        ),
+        _transactions(domain=_other_mode()),
+    )
+    yield (
+        found.other_asks,
+        ngettext(
+            "%(count)s reference is of the other mode: nobody asks until MODE is that again.",
+            "%(count)s references are of the other mode: nobody asks until MODE is that again.",
+            found.other_asks,
+        ),
+        _verifications(state=VerificationState.DUE) if asked else "",
+    )
+
+
+def _other_mode() -> str:
+    return str(Mode.TEST if conf.mode_or_blank == Mode.LIVE else Mode.LIVE)
+
+
+def _figure(count: int) -> str:
+    return str(count) if count <= CAP else f"{CAP}+"
+
+
+def _transactions(**chosen: str) -> str:
+    return f"{reverse('admin:payments_pages_transaction_changelist')}?{urlencode(chosen)}"
+
+
+def _verifications(*, state: str, vouched: bool | None = None) -> str:
+    chosen = {"state__exact": str(state)}
+    if vouched is not None:
+        chosen["vouched__exact"] = str(int(vouched))
+    return f"{reverse('admin:payments_pages_verification_changelist')}?{urlencode(chosen)}"
+
+
+def said_age(age: dt.timedelta) -> str:
+    """Say an age roughly: in minutes below two hours, in hours below two days, else in days."""
+    minutes = int(age.total_seconds() // 60)
+    if minutes < 120:
+        return ngettext("%(count)d minute", "%(count)d minutes", minutes) % {"count": minutes}
+    hours = minutes // 60
+    if hours < 48:
+        return ngettext("%(count)d hour", "%(count)d hours", hours) % {"count": hours}
+    return ngettext("%(count)d day", "%(count)d days", hours // 24) % {"count": hours // 24}

@@ -1,0 +1,196 @@
+"""Tell what happened to a reference: our events and the service's own log, in one table."""
+
+import datetime as dt
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from payments_pages.admin.formats import moment
+from payments_pages.choices import Attributed, EventKind, Reason
+from payments_pages.client.payloads import json_text
+from payments_pages.models import Event, Transaction, Verification
+
+__all__ = ["MOST", "Line", "Story", "tell"]
+
+MOST = 200
+"""Lines of each kind that are shown, the newest."""
+LONGEST = 300
+"""Characters of what the service's log says in one line."""
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_YEAR_2200 = 7_258_118_400
+_LAST_YEAR = 2200
+"""Later starts are mistakes, and near the end of the calendar no offset could be added to them."""
+_ATTEMPT = re.compile(r"attempt (\d+)(?:: (.*))?", re.DOTALL)
+HIDDEN = "•••"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """Be one line. `at` sorts it; `time` is what is shown, which may be an offset alone."""
+
+    at: dt.datetime
+    time: SafeString | str
+    what: str
+    by: str
+    who: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """Hold the lines, oldest first; `errors` are those of deliveries that failed.
+
+    `shortened`: there are older events than those shown.
+    """
+
+    lines: list[Line]
+    errors: list[Line]
+    shortened: bool
+
+
+def tell(
+    verification: Verification | None,
+    transaction: Transaction | None,
+    *,
+    customers_shown: bool = False,
+) -> Story:
+    """Read the events of a reference; fold in what its rows know, and the service's own log.
+
+    The log may be any JSON at all. What a payer typed is in it: without `customers_shown` it is
+    left out.
+    """
+    source = transaction or verification
+    key = source.reference_key if source else ""
+    events = Event.objects.primary().filter(reference_key=key).order_by("-pk")
+    newest = list(events[: MOST + 1])
+    ours = [_line(event) for event in reversed(newest[:MOST])]
+    asked = list(_asking_lines(verification)) if verification else []
+    theirs = (
+        list(_service_lines(transaction, customers_shown=customers_shown)) if transaction else []
+    )
+    return Story(
+        lines=sorted([*theirs[-MOST:], *asked, *ours], key=lambda line: line.at),
+        errors=[_line(event) for event in reversed(newest[:MOST]) if _is_error(event)],
+        shortened=len(newest) > MOST,
+    )
+
+
+def _is_error(event: Event) -> bool:
+    """Tell a failed delivery; a hold that the policy made has its reason as detail, no error."""
+    held = event.kind == EventKind.HELD and event.detail not in Reason.values
+    return event.kind == EventKind.DELIVERY_FAILED or held
+
+
+def _line(event: Event) -> Line:
+    return Line(
+        at=event.happened_at,
+        time=moment(event.happened_at),
+        what=str(event.get_kind_display()),
+        by=str(event.get_door_display()),
+        who=event.actor,
+        detail=_in_words(event),
+    )
+
+
+def _asking_lines(row: Verification) -> Iterator[Line]:
+    """Tell when the reference came, and why the last ask gave no answer; neither is an event."""
+    yield Line(
+        at=row.created_at,
+        time=moment(row.created_at),
+        what=str(EventKind.RECEIVED.label),
+        by=str(row.get_first_door_display()),
+    )
+    if row.last_error and row.asked_at is not None:
+        yield Line(
+            at=row.asked_at,
+            time=moment(row.asked_at),
+            what=str(EventKind.VERIFICATION_FAILED.label),
+            by=_("service"),
+            detail=row.last_error,
+        )
+
+
+def _in_words(event: Event) -> str:
+    """Say what the stored words of an event mean, in the reader's language."""
+    if event.kind == EventKind.HELD and event.detail in Reason.values:
+        return str(Reason(event.detail).label)
+    if event.kind == EventKind.ACCEPTED:
+        source, *more = event.detail.split(", ")
+        known = source in Attributed.values
+        words = [str(Attributed(source).label) if known else source]
+        return ", ".join(words + [_("overpaid") if word == "overpaid" else word for word in more])
+    if match := _ATTEMPT.fullmatch(event.detail):
+        words = [_("attempt %(number)s") % {"number": match[1]}]
+        return ": ".join(words + [part for part in match.groups()[1:] if part])
+    return event.detail
+
+
+def _service_lines(transaction: Transaction, *, customers_shown: bool) -> Iterator[Line]:
+    log: Any = transaction.log
+    history = log.get("history") if isinstance(log, Mapping) else None
+    if not isinstance(history, list):
+        return
+    start = _start(log.get("start_time")) or transaction.created_at
+    for entry in history:
+        told = entry if isinstance(entry, Mapping) else {"message": entry}
+        after = _seconds(told.get("time"))
+        at, time = _time_of(transaction, start, after)
+        kind = _text(told.get("type"))
+        message = _text(told.get("message"))
+        yield Line(
+            at=at,
+            time=time,
+            what=kind or _("log"),
+            by=_("service"),
+            detail=HIDDEN if message and kind == "input" and not customers_shown else message,
+        )
+
+
+def _time_of(
+    transaction: Transaction, start: dt.datetime | None, after: float | None
+) -> tuple[dt.datetime, SafeString | str]:
+    """Return when a line of the log was, to sort it by and to show; without a start, the offset."""
+    offset = dt.timedelta(seconds=after or 0)
+    if start is not None and start.year < _LAST_YEAR:
+        return start + offset, moment(start + offset)
+    first = transaction.paid_at or transaction.verified_at
+    return first, "" if after is None else _("+%(seconds)s s") % {"seconds": round(after)}
+
+
+def _start(value: Any) -> dt.datetime | None:
+    """Read epoch seconds, or milliseconds; None for what cannot be a date of our time."""
+    seconds = _number(value)
+    if seconds is not None and seconds > _YEAR_2200:
+        seconds /= 1000
+    if seconds is None or not 0 < seconds < _YEAR_2200:
+        return None
+    return _EPOCH + dt.timedelta(seconds=seconds)
+
+
+def _seconds(value: Any) -> float | None:
+    """Read an offset; None for what is longer than a year, either way."""
+    seconds = _number(value)
+    year = 366 * 24 * 3600
+    return seconds if seconds is not None and abs(seconds) < year else None
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json_text(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

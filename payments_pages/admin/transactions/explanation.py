@@ -1,0 +1,228 @@
+"""Say in plain words why a payment is where it is, and what staff can do about it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+from payments_pages.admin.formats import ltr, mode_name, moment, money
+from payments_pages.admin.transactions.holds import advice_of, facts_of
+from payments_pages.admin.wording import own_words, price_of, words
+from payments_pages.choices import FulfilmentState, VerificationState
+from payments_pages.conf import conf
+from payments_pages.confirmation.fulfilment import is_quiet
+from payments_pages.models import Fulfilment, Transaction, Verification
+from payments_pages.models.fulfilments import FulfilmentQuerySet
+from payments_pages.staff.decisions import is_of_other_mode
+
+__all__ = ["Why", "why"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """Give a heading, sentences that explain, and sentences that say what can be done.
+
+    `kind` is one of "good", "waiting", "attention", "ended", as statuses have it.
+    """
+
+    kind: str
+    heading: str
+    sentences: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+
+
+def why(transaction: Transaction, verification: Verification | None) -> Why:
+    """Explain a mirrored payment; `verification` is its row of the inbox, for the next ask."""
+    fulfilment: Fulfilment | None = getattr(transaction, "fulfilment", None)
+    if fulfilment is None:
+        return _unpaid(transaction, verification)
+    if fulfilment.state == FulfilmentState.HELD:
+        return _held(transaction, fulfilment, verification)
+    if fulfilment.state in FulfilmentQuerySet.open_states and is_of_other_mode(fulfilment):
+        return _left(transaction)
+    explain = _STATES.get(fulfilment.state)
+    if explain is None:
+        return Why(kind="waiting", heading=str(fulfilment.get_state_display()))
+    return explain(transaction, fulfilment)
+
+
+def _unpaid(transaction: Transaction, verification: Verification | None) -> Why:
+    said = words(_("The service says “{status}”. Nothing is delivered for that."),
+                  status=ltr(transaction.status))  # fmt: skip
+    asked = _next_ask(verification)
+    if transaction.status == "reversed":
+        return Why(
+            kind="ended",
+            heading=_("The money went back to the payer"),
+            sentences=(said,),
+            advice=(_("There is nothing to do here."),),
+        )
+    if transaction.status in {"failed", "abandoned"}:
+        return Why(
+            kind="ended",
+            heading=_("Not paid"),
+            sentences=(said, asked),
+            advice=(
+                _(
+                    "The payer may still pay under the same reference. "
+                    "If they say they have, ask the service again."
+                ),
+            ),
+        )
+    return Why(
+        kind="waiting",
+        heading=_("Not paid yet"),
+        sentences=(said, asked),
+        advice=(_("There is nothing to do but wait, or ask the service again now."),),
+    )
+
+
+def _next_ask(verification: Verification | None) -> str:
+    if verification is None:
+        return ""
+    if verification.state == VerificationState.LAPSED:
+        return _("After three days we no longer ask by ourselves.")
+    if verification.state == VerificationState.ENDED:
+        return _("Staff have ended the asking. It starts again when somebody names the payment.")
+    if verification.next_at is None:
+        return ""
+    return words(_("We ask again by ourselves, next at {time}."), time=moment(verification.next_at))
+
+
+def _left(transaction: Transaction) -> Why:
+    left = words(
+        _("It is a payment of {mode} mode, and this site takes {ours} payments now."),
+        mode=mode_name(transaction.domain) or "–",
+        ours=mode_name(conf.mode_or_blank) or "–",
+    )
+    return Why(
+        kind="attention",
+        heading=_("Paid, left in the other mode"),
+        sentences=(left, _("Nothing is delivered for it until MODE is that again.")),
+        advice=(_("Have MODE set back for as long as that takes, or reject it."),),
+    )
+
+
+def _pending(_transaction: Transaction, _fulfilment: Fulfilment) -> Why:
+    return Why(
+        kind="waiting",
+        heading=_("Paid, about to be delivered"),
+        sentences=(
+            _("The payment is accepted. A worker or the next sweep delivers it within moments."),
+        ),
+        advice=(_("If it stays like this, no sweep is running: tell whoever runs the site."),),
+    )
+
+
+def _delivering(_transaction: Transaction, fulfilment: Fulfilment) -> Why:
+    lease = words(
+        _("Attempt {number} is under way. If it does not end by {time}, another one takes over."),
+        number=fulfilment.attempts,
+        time=moment(fulfilment.next_at),
+    )
+    return Why(kind="waiting", heading=_("Being delivered"), sentences=(lease,))
+
+
+def _delivered(transaction: Transaction, fulfilment: Fulfilment) -> Why:
+    sentences: list[str] = [
+        words(_("Delivered at {time}, once and for all."), time=moment(fulfilment.delivered_at))
+    ]
+    if fulfilment.decided_by:
+        sentences.append(
+            words(
+                _("{person} approved it: {note}"),
+                person=_person(fulfilment),
+                note=own_words(fulfilment.note),
+            )
+        )
+    if fulfilment.overpaid:
+        sentences.append(_overpaid(transaction))
+    if transaction.status == "success":
+        return Why(kind="good", heading=_("Delivered"), sentences=tuple(sentences))
+    sentences.append(
+        words(
+            _(
+                "Since then the service says “{status}”. What was given is not taken back by itself."
+            ),
+            status=ltr(transaction.status),
+        )
+    )
+    return Why(
+        kind="attention",
+        heading=_("Delivered, but no longer paid"),
+        sentences=tuple(sentences),
+        advice=(_("Decide with the payer whether the value must be returned."),),
+    )
+
+
+def _overpaid(transaction: Transaction) -> str:
+    price = price_of(transaction)
+    if price is None or price[0] is None or transaction.amount is None:
+        return _("More than the price was paid.")
+    return words(
+        _(
+            "Paid {paid}, which is {more} more than the price: fees passed on to the payer, perhaps."
+        ),
+        paid=money(transaction.amount, transaction.currency),
+        more=money(transaction.amount - price[0], transaction.currency),
+    )
+
+
+def _failed(_transaction: Transaction, fulfilment: Fulfilment) -> Why:
+    tries = words(
+        _("Attempt {number} of {most} failed: {error}"),
+        number=fulfilment.attempts,
+        most=conf.max_attempts,
+        error=own_words(fulfilment.last_error),
+    )
+    again = words(_("It is tried again by itself at {time}."), time=moment(fulfilment.next_at))
+    return Why(
+        kind="attention",
+        heading=_("Paid, the delivery fails"),
+        sentences=(tries, again),
+        advice=(_("Have the cause seen to. Then wait, or try again now."),),
+    )
+
+
+def _rejected(_transaction: Transaction, fulfilment: Fulfilment) -> Why:
+    by = words(
+        _("{person} rejected it: {note}"),
+        person=_person(fulfilment),
+        note=own_words(fulfilment.note),
+    )
+    return Why(
+        kind="ended",
+        heading=_("Paid, rejected by staff"),
+        sentences=(by, _("Nothing was delivered, and nothing will be.")),
+        advice=(_("Rejecting gives no money back: refund the payer at the service."),),
+    )
+
+
+_STATES: Final[Mapping[str, Callable[[Transaction, Fulfilment], Why]]] = {
+    FulfilmentState.PENDING: _pending,
+    FulfilmentState.DELIVERING: _delivering,
+    FulfilmentState.DELIVERED: _delivered,
+    FulfilmentState.FAILED: _failed,
+    FulfilmentState.REJECTED: _rejected,
+}
+
+
+def _held(
+    transaction: Transaction, fulfilment: Fulfilment, verification: Verification | None
+) -> Why:
+    quiet = is_quiet(fulfilment)
+    heading = (
+        _("Paid, not to this site: %(reason)s") if quiet else _("Paid, held for staff: %(reason)s")
+    )
+    return Why(
+        kind="ended" if quiet else "attention",
+        heading=heading % {"reason": fulfilment.get_reason_display()},
+        sentences=(facts_of(transaction, fulfilment, verification),),
+        advice=advice_of(transaction, fulfilment),
+    )
+
+
+def _person(fulfilment: Fulfilment) -> str:
+    return format_html("<bdi>{}</bdi>", fulfilment.decided_by)

@@ -1,0 +1,126 @@
+"""Show totals above the list of payments; each leads to the payments that it counts."""
+
+import datetime as dt
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import DatabaseError
+from django.http import HttpRequest, QueryDict
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from payments_pages.admin.formats import money
+from payments_pages.admin.transactions.charts import Bar, Chart, draw
+from payments_pages.conf import conf
+from payments_pages.exceptions import ConfigurationError
+from payments_pages.staff.totals import Currency, Figure, take_totals
+
+__all__ = ["WINDOWS", "Cell", "Row", "Strip", "build_strip"]
+
+logger = logging.getLogger("payments_pages.totals")
+
+WINDOWS = (1, 7, 30)
+"""The last how many days; today is the first of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """Be one total: a link to the payments of one currency in one window."""
+
+    figure: Figure
+    amount: SafeString
+    url: str
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """Hold one currency's totals, and its chart."""
+
+    cells: tuple[Cell, ...]
+    chart: Chart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strip:
+    """Hold all that the strip shows; `trouble` says that the totals could not be taken.
+
+    `days` are the table beside the charts: of each day, the newest first, its bar of every row.
+    """
+
+    rows: tuple[Row, ...] = ()
+    days: tuple[tuple[Bar, ...], ...] = ()
+    mode: str = ""
+    zone: str = ""
+    trouble: bool = False
+
+
+def build_strip(request: HttpRequest, *, today: dt.date | None = None) -> Strip:
+    """Take the totals in one query; never raise, for the list must be seen without them too.
+
+    A sum may be too large for SQLite, the settings may be incomplete, a replica may be away.
+    """
+    try:
+        mode = conf.mode
+        totals = take_totals(mode, today=today)
+    except (ConfigurationError, DatabaseError) as error:
+        name = type(error).__name__
+        logger.warning("totals.unavailable: %s", name, extra={"error": name})
+        return Strip(trouble=True)
+    rows = tuple(_row(request, currency, mode) for currency in _in_order(totals))
+    days = tuple(zip(*(row.chart.bars for row in rows), strict=True))[::-1]
+    return Strip(rows=rows, days=days, mode=mode, zone=settings.TIME_ZONE)
+
+
+def _in_order(totals: Sequence[Currency]) -> list[Currency]:
+    """Put the currencies that we know first, in the order of the settings."""
+    known = list(conf.exponents)
+    return sorted(
+        totals,
+        key=lambda currency: (
+            known.index(currency.code) if currency.code in known else len(known),
+            currency.code,
+        ),
+    )
+
+
+def _row(request: HttpRequest, currency: Currency, mode: str) -> Row:
+    cells = tuple(_cell(request, currency, currency.last(days), mode) for days in WINDOWS)
+    return Row(cells=cells, chart=draw(currency))
+
+
+def _cell(request: HttpRequest, currency: Currency, figure: Figure, mode: str) -> Cell:
+    query = _filters(currency, figure, mode)
+    url = reverse("admin:payments_pages_transaction_changelist", current_app=_site_name(request))
+    return Cell(
+        figure=figure,
+        amount=money(figure.amount, currency.code),
+        url=f"{url}?{query.urlencode()}",
+        is_current=_chosen(request) == query.dict(),
+    )
+
+
+def _filters(currency: Currency, figure: Figure, mode: str) -> QueryDict:
+    """Filter the list down to what was counted; times as Django's own filter of dates has them."""
+    query = QueryDict(mutable=True)
+    query["status"] = "success"
+    query["domain"] = mode
+    if currency.spellings == (currency.code,):
+        query["currency"] = currency.code
+    else:
+        query["currency__in"] = ",".join(currency.spellings)
+    query["paid_at__gte"] = str(figure.since)
+    query["paid_at__lt"] = str(figure.until)
+    return query
+
+
+def _chosen(request: HttpRequest) -> dict[str, str]:
+    """Return what the list is filtered by now, without page and order."""
+    return {key: str(value) for key, value in request.GET.items() if key not in {"p", "o", "all"}}
+
+
+def _site_name(request: HttpRequest) -> str:
+    match = request.resolver_match
+    return match.namespace if match else "admin"

@@ -1,0 +1,34 @@
+"""Build the client that this site's settings name: the one place where the two meet."""
+
+from payments_pages.client.operations import Client
+from payments_pages.client.resilience import Gates
+from payments_pages.conf import conf
+from payments_pages.db.transient import refuse_open_transaction
+
+__all__ = ["GATES", "get_client"]
+
+GATES = Gates()
+"""What this process knows of the service's health; holds no setting."""
+
+
+def get_client() -> Client:
+    """Return a client that refuses to be called inside an open database transaction.
+
+    Settings are read anew each time, so that a rotated key works without a restart;
+    connections are kept by the thread, not by the client.
+    """
+    return Client(
+        secret_key=conf.secret_key,
+        base_url=conf.base_url,
+        connect_timeout=conf.connect_timeout,
+        read_timeout=conf.read_timeout,
+        deadline=conf.deadline,
+        unknown_statuses=conf.unknown_statuses,
+        before_call=_refuse_open_transaction,
+        gates=GATES,
+        max_calls=conf.max_calls,
+    )
+
+
+def _refuse_open_transaction(operation: str) -> None:
+    refuse_open_transaction(f"The service was called ({operation})")

@@ -1,0 +1,316 @@
+"""Hold the service's JSON as frozen, typed copies (interface: Resources and their fields).
+
+Tolerant in reading, strict afterwards: an odd value never loses a payment, it ends in
+`unreadable` as text and its field is empty. Amounts are integers of minor units.
+"""
+
+import datetime as dt
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, NoReturn, Self
+
+from payments_pages.client.fields import FieldReader, read_whole
+from payments_pages.client.payloads import clean_text, json_text, storable
+from payments_pages.exceptions import InvalidResponse, UnreadablePage
+
+__all__ = [
+    "LIMITS",
+    "PageList",
+    "PageResource",
+    "SkippedPage",
+    "TransactionResource",
+    "read_metadata",
+]
+
+_SHOWN_NAME: Final = 60
+"""Characters of a page's name that an error quotes."""
+
+LIMITS: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "reference": 128,
+        "status": 64,
+        "domain": 16,
+        "currency": 16,
+        "channel": 64,
+        "ip_address": 64,
+        "email": 320,
+        "amount_text": 64,
+        "message": 10_000,
+        "gateway_response": 10_000,
+        "name": 255,
+        "slug": 255,
+        "description": 10_000,
+        "redirect_url": 2_000,
+    }
+)
+"""Longest text of each field that a resource gives, in characters; the mirror's columns fit it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageResource:
+    """Be one hosted page as the service describes it.
+
+    `amount` is in minor units; None means that the payer chooses, or that the answer did not
+    say: `present` names the wire fields the answer held (a create's answer echoes neither
+    amount nor redirect_url, interface: Payment page). `unreadable` holds, as text, the values
+    that did not fit. `whole_name` is the name byte for byte, uncut; None if it is no text.
+    """
+
+    id: int
+    name: str
+    description: str
+    slug: str
+    domain: str
+    currency: str
+    amount: int | None
+    active: bool
+    redirect_url: str
+    metadata: Any = field(repr=False)
+    custom_fields: tuple[dict[str, Any], ...]
+    created_at: dt.datetime | None
+    updated_at: dt.datetime | None
+    whole_name: str | None = field(default=None, repr=False)
+    present: frozenset[str] = field(default=frozenset(), repr=False)
+    unreadable: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_payload(cls, payload: Any) -> Self:
+        """Read a page; raise `UnreadablePage` without integer `id`, `slug`, or a price to sell at.
+
+        An amount that is there and cannot be read is refused (our decision): None would mean
+        that any payment is enough. So is one of zero or less: no payment could be checked by it.
+        """
+        if not isinstance(payload, Mapping):
+            raise UnreadablePage("A page in the answer is not an object.")
+        read = FieldReader(payload)
+        number, slug = payload.get("id"), str(payload.get("slug"))
+        if type(number) is not int or read_whole(number) is None:
+            _refuse(payload, "has no integer id")
+        if not _is_key(payload.get("slug"), LIMITS["slug"]):
+            _refuse(payload, "has no usable slug")
+        amount = read_whole(payload.get("amount"))
+        if amount is None and payload.get("amount") not in (None, ""):
+            _refuse(payload, "has an amount that cannot be read")
+        if amount is not None and amount <= 0:
+            _refuse(payload, f"costs {amount}, and nothing can be sold at that price")
+        name = payload.get("name")
+        fields = payload.get("custom_fields")
+        fields = storable(fields) if isinstance(fields, list) else []
+        return cls(
+            id=number,
+            name=read.text("name", LIMITS["name"]),
+            description=read.text("description", LIMITS["description"]),
+            slug=slug,
+            domain=read.word("domain", LIMITS["domain"]),
+            currency=read.word("currency", LIMITS["currency"]),
+            amount=amount,
+            # A page is active as created (interface: States); some back ends write 1 for true.
+            active=_is_on(payload.get("active", True)),
+            redirect_url=read.text("redirect_url", LIMITS["redirect_url"]),
+            metadata=read.json("metadata"),
+            custom_fields=tuple(item for item in fields if isinstance(item, dict)),
+            created_at=read.moment("createdAt", "created_at"),
+            updated_at=read.moment("updatedAt", "updated_at"),
+            whole_name=name if type(name) is str else None,
+            present=frozenset(str(name) for name in payload),
+            unreadable=read.unreadable,
+        )
+
+
+class SkippedPage(NamedTuple):
+    """Say which listed page was left out, and why; `number` is None where the list gives none."""
+
+    number: int | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageList:
+    """Be one answer of the list: its pages, and what it says about itself (None: nothing).
+
+    `skipped` names each item that is no page we can read.
+    """
+
+    items: tuple[PageResource, ...]
+    total: int | None = None
+    per_page: int | None = None
+    page: int | None = None
+    skipped: tuple[SkippedPage, ...] = ()
+
+    @classmethod
+    def from_payload(cls, items: Sequence[Any], meta: Any = None) -> Self:
+        """Read the items; `meta` may be missing, or hold its numbers as text (known fact)."""
+        pages: list[PageResource] = []
+        skipped: list[SkippedPage] = []
+        for item in items:
+            try:
+                pages.append(PageResource.from_payload(item))
+            except UnreadablePage as error:
+                skipped.append(SkippedPage(error.number, str(error)))
+        numbers = meta if isinstance(meta, Mapping) else {}
+        return cls(
+            items=tuple(pages),
+            total=read_whole(numbers.get("total")),
+            per_page=read_whole(numbers.get("perPage")),
+            page=read_whole(numbers.get("page")),
+            skipped=tuple(skipped),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionResource:
+    """Be one transaction as verify describes it (interface: Transaction).
+
+    `status` is verbatim; only exactly `"success"` is success. `amount` and `fees` are in minor
+    units of `currency`. An amount that cannot be read is None, and `amount_text` then shows what
+    came. The reusable card code is in no field; the payer's data is in no repr.
+    """
+
+    reference: str
+    id: int | None
+    domain: str
+    status: str
+    amount: int | None
+    amount_text: str
+    currency: str
+    message: str = field(repr=False)
+    gateway_response: str = field(repr=False)
+    paid_at: dt.datetime | None
+    created_at: dt.datetime | None
+    channel: str
+    ip_address: str = field(repr=False)
+    fees: int | None
+    metadata: Any = field(repr=False)
+    log: dict[str, Any] = field(repr=False)
+    authorization: dict[str, Any] = field(repr=False)
+    customer: dict[str, Any] = field(repr=False)
+    customer_email: str = field(repr=False)
+    unreadable: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_payload(cls, payload: Any) -> Self:
+        """Read `data` of a verify; raise `InvalidResponse` without text reference and status.
+
+        The reference is kept exactly as it came; one that cannot be stored exactly is refused.
+        """
+        if not isinstance(payload, Mapping):
+            raise InvalidResponse("The transaction in the answer is not an object.")
+        if not _is_key(payload.get("reference"), LIMITS["reference"]):
+            raise InvalidResponse("The transaction in the answer has no usable reference.")
+        if type(payload.get("status")) is not str:
+            raise InvalidResponse("The transaction in the answer has no status.")
+        read = FieldReader(payload, _card_codes(payload.get("authorization")))
+        customer = read.mapping("customer")
+        email = customer.get("email")
+        return cls(
+            reference=payload["reference"],
+            id=read.whole("id"),
+            domain=read.word("domain", LIMITS["domain"]),
+            status=read.word("status", LIMITS["status"]),
+            amount=read.whole("amount"),
+            amount_text=_amount_text(payload),
+            currency=read.word("currency", LIMITS["currency"]),
+            message=read.text("message", LIMITS["message"]),
+            gateway_response=read.text("gateway_response", LIMITS["gateway_response"]),
+            paid_at=read.moment("paid_at", "paidAt"),
+            created_at=read.moment("created_at", "createdAt", "transaction_date"),
+            channel=read.text("channel", LIMITS["channel"]),
+            ip_address=read.text("ip_address", LIMITS["ip_address"]),
+            fees=read.whole("fees"),
+            metadata=read.json("metadata"),
+            log=read.mapping("log"),
+            authorization=read.mapping("authorization"),
+            customer=customer,
+            customer_email=email[: LIMITS["email"]] if isinstance(email, str) else "",
+            unreadable=read.unreadable,
+        )
+
+    @property
+    def metadata_object(self) -> dict[str, Any]:
+        """Give the metadata as an object, whatever shape it came in."""
+        return read_metadata(self.metadata)
+
+    def in_ascii(self) -> Self:
+        """Return a copy that a column of any character set can hold.
+
+        In a text "?" stands for each other character, so that it does not grow; `unreadable` keeps
+        the whole text, with the escapes that JSON has for other characters.
+        """
+        changes: dict[str, Any] = {}
+        unreadable = dict(self.unreadable)
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, str) and not value.isascii() and item.name != "reference":
+                changes[item.name] = value.encode("ascii", "replace").decode()
+                unreadable[item.name] = value
+            elif isinstance(value, dict | list):
+                changes[item.name] = _escaped(value)
+        return replace(self, **{**changes, "unreadable": _escaped(unreadable)})
+
+
+def read_metadata(value: Any) -> dict[str, Any]:
+    """Read kept metadata as an object; `{}` if it holds none.
+
+    JSON text is decoded, twice at most (case C37: some clients encode it twice).
+    """
+    for _encoding in range(2):
+        if not isinstance(value, str):
+            break
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return {}
+    return storable(value) if isinstance(value, dict) else {}
+
+
+def _refuse(payload: Mapping[str, Any], why: str) -> NoReturn:
+    """Raise `UnreadablePage` that names the page as far as the answer does."""
+    number, name = read_whole(payload.get("id")), payload.get("name") or payload.get("slug")
+    words = ["A page" if number is None else f"Page {number}"]
+    if isinstance(name, str) and (shown := " ".join(clean_text(name[:_SHOWN_NAME]).split())):
+        words.append(f"“{shown}”")
+    raise UnreadablePage(f"{' '.join(words)} {why}.", number=number)
+
+
+def _is_key(value: Any, limit: int) -> bool:
+    """Tell whether a text can be a key as it is: not blank, storable, short enough."""
+    return (
+        type(value) is str
+        and bool(value.strip())
+        and len(value) <= limit
+        and clean_text(value) == value
+    )
+
+
+def _is_on(flag: Any) -> bool:
+    """Tell whether a switch is on: true, or the number 1; a signalling NaN cannot be compared."""
+    return flag is True or (type(flag) is int and flag == 1)
+
+
+def _amount_text(payload: Mapping[str, Any]) -> str:
+    """Show the amount that could not be read; `""` when it was read or is not there."""
+    if "amount" not in payload or read_whole(payload["amount"]) is not None:
+        return ""
+    value = storable(payload["amount"])
+    text = value if isinstance(value, str) and value else json_text(value)
+    return text[: LIMITS["amount_text"]]
+
+
+def _escaped(value: Any) -> Any:
+    """Write the texts of a JSON value in ASCII, its depth having been bounded before."""
+    if isinstance(value, str):
+        return value.encode("ascii", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_escaped(name): _escaped(item) for name, item in value.items()}
+    return [_escaped(item) for item in value] if isinstance(value, list) else value
+
+
+def _card_codes(authorization: Any) -> tuple[str, ...]:
+    """Find the reusable card code, so that it can be taken out of every other text too."""
+    if not isinstance(authorization, Mapping):
+        return ()
+    code = authorization.get("authorization_code")
+    # A shorter text would be found inside ordinary words.
+    return (code,) if isinstance(code, str) and len(code) >= 8 else ()

@@ -1,0 +1,257 @@
+"""Find what a transaction pays for.
+
+Each step looks in one place and is named in `ATTRIBUTION`; the first that finds something wins.
+A step that finds something *else* makes the attribution a conflict, which the policy holds:
+everything but an expected payment is a claim that the payer's side can write.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+from uuid import UUID
+
+from django.db.models import Model
+
+from payments_pages.choices import Attributed
+from payments_pages.conf import conf
+from payments_pages.confirmation.policy import Expectation, Facts, Offer, fits
+from payments_pages.confirmation.statements import EXPECTED_BY_KEY, PAGE_BY_TOKEN
+from payments_pages.db.transient import text_key
+from payments_pages.exceptions import InvalidReference
+from payments_pages.models import ExpectedPayment, PaymentPage, Transaction, primary_alias
+from payments_pages.references import check_reference, reference_key
+
+__all__ = [
+    "STEPS",
+    "Attribution",
+    "Evidence",
+    "attribute",
+    "expectation_of",
+    "facts_of",
+    "giving_way",
+]
+
+_ID_DIGITS = 18
+"""Digits that always fit 64 bits; no number of a page has been seen with more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Gather what the steps may look at. `amount` is minor units, None when unreadable."""
+
+    reference: str
+    reference_key: str
+    amount: int | None
+    currency: str
+    metadata: Mapping[str, object]
+    page_claim: UUID | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attribution:
+    """Name what is paid for: a page, an expected payment (perhaps with its page), or neither."""
+
+    by: Attributed = Attributed.NONE
+    page: PaymentPage | None = None
+    expected: ExpectedPayment | None = None
+    conflict: bool = False
+
+
+def by_expected(evidence: Evidence) -> Attribution | None:
+    """Find the expected payment made for this very reference."""
+    expected = _expected(evidence.reference, evidence.reference_key)
+    if expected is None:
+        return None
+    return Attribution(by=Attributed.EXPECTED, page=expected.page, expected=expected)
+
+
+def by_metadata(evidence: Evidence) -> Attribution | None:
+    """Find the expected payment or the page that the transaction's metadata names.
+
+    An expected payment by its reference, for one that is paid under a second reference: the
+    payer tried twice (case C61). A page by its token, number or slug; or by a `referrer` whose
+    host and path are `PAY_URL` + slug (a recorded body has it; not promised). In popup flows the
+    payer's browser writes metadata.
+    """
+    expected = _expected(evidence.metadata.get("payments_pages_expected"))
+    if expected is not None:
+        return Attribution(by=Attributed.METADATA, page=expected.page, expected=expected)
+    for key, read in _METADATA_KEYS:
+        if (value := evidence.metadata.get(key)) and (lookup := read(value)):
+            page = PaymentPage.objects.primary().filter(**lookup).first()
+            if page is not None:
+                return Attribution(by=Attributed.METADATA, page=page)
+    return None
+
+
+def by_callback(evidence: Evidence) -> Attribution | None:
+    """Find the page whose own callback the payer came back by."""
+    if evidence.page_claim is None:
+        return None
+    page = PAGE_BY_TOKEN.first(primary_alias(PaymentPage), token=evidence.page_claim)
+    return Attribution(by=Attributed.CALLBACK, page=page) if page else None
+
+
+def by_amount(evidence: Evidence) -> Attribution | None:
+    """Find the only active page with this price and currency. Opt-in: prices may coincide."""
+    if evidence.amount is None:
+        return None
+    pages = list(
+        PaymentPage.objects.primary().filter(
+            domain=conf.mode,
+            active=True,
+            amount=evidence.amount,
+            currency=evidence.currency.upper(),
+        )[:2]
+    )
+    return Attribution(by=Attributed.AMOUNT, page=pages[0]) if len(pages) == 1 else None
+
+
+STEPS: Mapping[str, Callable[[Evidence], Attribution | None]] = {
+    "expected": by_expected,
+    "metadata": by_metadata,
+    "callback": by_callback,
+    "amount": by_amount,
+}
+
+
+def attribute(evidence: Evidence, steps: Iterable[str]) -> Attribution:
+    """Ask the steps in order; keep the first answer, and mark it if a later one disagrees."""
+    found = Attribution()
+    for name in steps:
+        if name == "amount" and found.by is not Attributed.NONE:
+            continue  # a guess by price says nothing against a statement
+        answer = STEPS[name](evidence)
+        if answer is None:
+            continue
+        if found.by is Attributed.NONE:
+            found = answer
+        elif _differ(found.page, answer.page) or _differ(found.expected, answer.expected):
+            return Attribution(by=found.by, page=found.page, expected=found.expected, conflict=True)
+    return found
+
+
+def facts_of(transaction: Transaction) -> Facts:
+    """Turn the mirrored row into what the policy decides by."""
+    return Facts(
+        status=transaction.status,
+        domain=transaction.domain,
+        amount=transaction.amount,
+        currency=transaction.currency,
+        paid_at=transaction.paid_at,
+    )
+
+
+def expectation_of(attribution: Attribution, reference_key: str) -> Expectation | None:
+    """Turn what is paid for into what must have been paid; None when nothing is known.
+
+    Of an expected payment's page the mode alone is looked at: the merchant's own code asked for
+    the payment, so a page that is switched off, or another site's, is no objection (our decision).
+    """
+    if (expected := attribution.expected) is not None:
+        page = expected.page
+        return Expectation(
+            amount=expected.amount,
+            currency=expected.currency,
+            offer=Offer(domain=page.domain) if page is not None else None,
+            conflict=attribution.conflict,
+            paid_by_other=expected.paid_by_key not in {"", reference_key},
+        )
+    if (page := attribution.page) is not None:
+        return Expectation(
+            amount=page.amount,
+            currency=page.currency,
+            offer=_offer_of(page),
+            conflict=attribution.conflict,
+        )
+    return None
+
+
+def _offer_of(page: PaymentPage) -> Offer:
+    off = () if page.active else (page.inactive_since,)
+    gone = () if page.missing_since is None else (page.missing_since,)
+    return Offer(
+        domain=page.domain,
+        confirmed=page.remote_id is not None,
+        withdrawn=(*off, *gone),
+        sold_here=page.sold_here,
+    )
+
+
+def giving_way(claimed: UUID | None, other: UUID, paid: Transaction | None) -> tuple[UUID, ...]:
+    """Return the claim to a page that another one may replace: the claimed one, or none at all.
+
+    Only if what was `paid` is not enough for the first page and is enough for the other, which
+    is not known before the service has answered: who sees a reference could else keep the true
+    claim out, by making a false one before.
+    """
+    if claimed is None or paid is None:
+        return ()
+    facts = facts_of(paid)
+    worse = not _is_enough_for(claimed, facts) and _is_enough_for(other, facts)
+    return (claimed,) if worse else ()
+
+
+def _is_enough_for(token: UUID, facts: Facts) -> bool:
+    page = PAGE_BY_TOKEN.first(primary_alias(PaymentPage), token=token)
+    return page is not None and fits(facts, Expectation(amount=page.amount, currency=page.currency))
+
+
+def _differ(one: Model | None, other: Model | None) -> bool:
+    return one is not None and other is not None and one != other
+
+
+def _expected(reference: object, key: str = "") -> ExpectedPayment | None:
+    """Return the expected payment of a reference, byte for byte; None for what is none."""
+    if not isinstance(reference, str):
+        return None
+    if not key:
+        try:
+            key = reference_key(check_reference(reference))
+        except InvalidReference:
+            return None
+    expected = EXPECTED_BY_KEY.first(primary_alias(ExpectedPayment), key=key)
+    return expected if expected is not None and expected.reference == reference else None
+
+
+def _token(value: object) -> dict[str, object] | None:
+    try:
+        return {"token": UUID(str(value))}
+    except ValueError:
+        return None
+
+
+def _number(value: object) -> dict[str, object] | None:
+    text = str(value)
+    # The length first: Python refuses to read more than 4,300 digits, and a payer may write them.
+    if not (text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS):
+        return None
+    return {"domain": conf.mode, "remote_id": int(text)}
+
+
+def _slug(value: object) -> dict[str, object] | None:
+    return {"slug_key": text_key(conf.mode, value)} if isinstance(value, str) else None
+
+
+def _referrer(value: object) -> dict[str, object] | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        there, home = urlsplit(value), urlsplit(conf.pay_url)
+    except ValueError:
+        return None
+    prefix = f"{home.path}/"
+    if (there.scheme, there.netloc) != (home.scheme, home.netloc):
+        return None
+    if not there.path.startswith(prefix):
+        return None
+    return _slug(unquote(there.path.removeprefix(prefix).rstrip("/")))
+
+
+_METADATA_KEYS: tuple[tuple[str, Callable[[object], dict[str, object] | None]], ...] = (
+    ("payments_pages_token", _token),
+    ("page_id", _number),
+    ("page_slug", _slug),
+    ("slug", _slug),
+    ("referrer", _referrer),
+)
