@@ -10,7 +10,8 @@ import pytest
 from django.db import OperationalError, connection
 from django.db import transaction as db_transaction
 
-from payments_pages.db.rivals import change_unless_held, wait_while
+from payments_pages.confirmation.rivals import wait_while
+from payments_pages.db.row_locks import change_unless_held
 from payments_pages.models import PaymentPage
 from tests.conftest import in_thread
 

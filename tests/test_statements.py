@@ -26,7 +26,7 @@ from payments_pages.confirmation.statements import (
     VERIFICATION_BY_KEY,
 )
 from payments_pages.db.compiled import Given, Select, Update
-from payments_pages.db.transient import UtcNow
+from payments_pages.db.expressions import UtcNow
 from payments_pages.models import (
     Event,
     ExpectedPayment,

@@ -12,8 +12,8 @@ from django.db import DatabaseError
 from django.test import Client
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason, VerificationState
-from payments_pages.client.breaker import FAILURES
 from payments_pages.client.factory import GATES
+from payments_pages.client.resilience import FAILURES
 from payments_pages.conf import KEYS
 from payments_pages.confirmation.background import sweep_due
 from payments_pages.confirmation.confirm import confirm_payment

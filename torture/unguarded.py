@@ -14,7 +14,7 @@ from payments_pages.choices import FulfilmentState, Reason
 from payments_pages.conf import conf
 from payments_pages.confirmation import completion, delivery
 from payments_pages.db.compiled import Given, Update
-from payments_pages.db.transient import UtcNow, from_now
+from payments_pages.db.expressions import UtcNow, from_now
 from payments_pages.models import Fulfilment
 from payments_pages.models.fulfilments import FulfilmentQuerySet
 

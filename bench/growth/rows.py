@@ -24,8 +24,8 @@ from payments_pages.choices import (
     Reason,
     VerificationState,
 )
-from payments_pages.db.transient import text_key
 from payments_pages.pages.changes import slug_key
+from payments_pages.references import text_key
 
 __all__ = [
     "PAGES",

@@ -5,7 +5,7 @@ from django.http import HttpRequest
 from django.urls import URLPattern
 
 from payments_pages.admin.lists import ListAdmin
-from payments_pages.db.transient import outside_transactions
+from payments_pages.db.transactions import outside_transactions
 
 __all__ = ["ReadOnlyAdmin", "ServiceAdmin"]
 

@@ -10,10 +10,10 @@ error of `create_page` or `update_page` says in `maybe_done` whether the service
 the request out all the same.
 """
 
+import datetime as dt
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from payments_pages.client.arguments import Moment, iso_text, minor_units, page_key, positive
 from payments_pages.client.envelope import open_envelope
 from payments_pages.client.resilience import Gates
 from payments_pages.client.resources import PageList, PageResource, SkippedPage, TransactionResource
@@ -28,14 +28,54 @@ from payments_pages.exceptions import (
     ServiceUnavailable,
 )
 
-__all__ = ["MAX_LISTS", "Client"]
+__all__ = ["MAX_LISTS", "Client", "Moment", "iso_text", "minor_units", "page_key", "positive"]
+
+Moment = dt.datetime | dt.date
+
+
+def minor_units(amount: int) -> int:
+    """Give an amount back if it is a positive int of minor units; else raise `ValueError`."""
+    if type(amount) is not int or amount < 1:
+        raise ValueError("An amount is a positive int of minor units.")
+    return amount
+
+
+def positive(number: int) -> int:
+    """Give a number of the paging back if it is a positive int; else raise `ValueError`."""
+    if type(number) is not int or number < 1:
+        raise ValueError("per_page and page are positive integers.")
+    return number
+
+
+def page_key(id_or_slug: int | str) -> str:
+    """Write what names a page as the text of one path segment; else raise `ValueError`."""
+    if type(id_or_slug) not in (int, str):
+        raise ValueError("A page is named by its id or its slug.")
+    return str(id_or_slug)
+
+
+def iso_text(moment: Moment) -> str:
+    """Write ISO 8601: a date as it is, a datetime in UTC with Z.
+
+    Raise `ValueError` for a naive datetime: it could mean any hour.
+    """
+    if not isinstance(moment, dt.datetime):
+        return moment.isoformat()
+    if moment.utcoffset() is None:
+        raise ValueError("from_ and to are dates or aware datetimes.")
+    return moment.astimezone(dt.UTC).replace(tzinfo=None).isoformat() + "Z"
+
 
 MAX_LISTS: Final = 1_000
 """Lists that `iterate_pages` asks for before it takes the listing for an endless one."""
 
+
 LIST_SIZE_LIMIT: Final = 5 * 1024 * 1024
+
+
 # The body of a taken slug is not shown in the interface; these are the statuses that may carry it.
 _SLUG_TAKEN: Final = frozenset({200, 400, 404, 409, 422})
+
 
 _T = TypeVar("_T")
 

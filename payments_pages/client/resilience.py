@@ -2,14 +2,119 @@
 
 import math
 import os
+import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
-from payments_pages.client.breaker import Breaker
-from payments_pages.client.bulkhead import PATIENCE, Bulkhead
 from payments_pages.exceptions import NotAsked
 
-__all__ = ["Gates"]
+__all__ = ["BREAKER_PAUSE", "FAILURES", "PATIENCE", "Breaker", "Bulkhead", "Gates"]
+
+PATIENCE: Final = 0.25
+"""Seconds. While every call inside is younger, whoever finds no place waits for one (our decision).
+
+In a rush on a healthy service a place is free in a moment. When a call is older, the service is
+slow, and nobody more waits: what a service that hangs can cost is this long, once.
+"""
+
+
+class Bulkhead:
+    """Count who is inside, and since when. Safe to share between threads."""
+
+    __slots__ = ("_entered", "_freed")
+
+    def __init__(self) -> None:
+        self._freed = threading.Condition(threading.Lock())
+        self._entered: deque[float] = deque()
+
+    def enter(self, limit: int, *, patience: float = 0.0) -> bool:
+        """Take a place if fewer than `limit` are taken; who got True must `leave()`.
+
+        With `patience`, in seconds, wait for a place while no call inside is as old as that.
+        """
+        with self._freed:
+            while len(self._entered) >= limit:
+                young = self._entered[0] + patience - time.monotonic() if self._entered else 0.0
+                if young <= 0 or not self._freed.wait(young):
+                    return False
+            self._entered.append(time.monotonic())
+            return True
+
+    def leave(self) -> None:
+        """Give a place back.
+
+        Which of those inside leaves is not asked: the oldest is taken off, so that one long call
+        among quick ones is soon forgotten, and a service that hangs lets nobody leave.
+        """
+        with self._freed:
+            self._entered.popleft()
+            self._freed.notify()
+
+
+FAILURES: Final = 5
+"""Failures in a row that open it (our decision)."""
+
+
+BREAKER_PAUSE: Final = 10.0
+"""Seconds between two probes while it is open (our decision)."""
+
+
+class Breaker:
+    """Be closed until `failures` in a row, then let one probe through every `pause` seconds.
+
+    A success closes it. A probe that never reports, for its thread died, only costs a pause.
+    `clock` gives monotonic seconds. Safe to share between threads.
+    """
+
+    __slots__ = ("_clock", "_failures", "_in_a_row", "_lock", "_pause", "_probe_at")
+
+    def __init__(
+        self,
+        *,
+        failures: int = FAILURES,
+        pause: float = BREAKER_PAUSE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._lock = threading.Lock()
+        self._failures = failures
+        self._pause = pause
+        self._clock = clock
+        self._in_a_row = 0
+        self._probe_at = 0.0
+
+    def admit(self) -> bool:
+        """Say whether a call may be made now; the caller reports with `succeed` or `fail`."""
+        with self._lock:
+            if self._in_a_row < self._failures:
+                return True
+            now = self._clock()
+            if now < self._probe_at:
+                return False
+            self._probe_at = now + self._pause
+            return True
+
+    def succeed(self) -> None:
+        """Note that the service answered."""
+        with self._lock:
+            self._in_a_row = 0
+
+    def fail(self) -> None:
+        """Note that it did not, or is unwell."""
+        with self._lock:
+            self._in_a_row += 1
+            if self._in_a_row >= self._failures:
+                self._probe_at = self._clock() + self._pause
+
+    def opens_in(self) -> float:
+        """Return the seconds until the next probe; 0 when a call may be made now."""
+        with self._lock:
+            if self._in_a_row < self._failures:
+                return 0.0
+            return max(0.0, self._probe_at - self._clock())
+
 
 MAX_KEPT = 64
 """Breakers kept; a key that is rotated by the hour must not fill the memory."""

@@ -20,12 +20,10 @@ import requests
 from requests.structures import CaseInsensitiveDict
 
 from payments_pages import __version__
-from payments_pages.client.breaker import Breaker
-from payments_pages.client.connections import Deadline, under
+from payments_pages.client.connections import BearerKey, Deadline, thread_session, under
 from payments_pages.client.failures import FOREIGN, failure_from, is_broken, is_worth_repeating
-from payments_pages.client.resilience import Gates
+from payments_pages.client.resilience import Breaker, Gates
 from payments_pages.client.responses import Answer, read_answer
-from payments_pages.client.sessions import BearerKey, thread_session
 from payments_pages.client.targets import Target, build_target, checked_base_url
 from payments_pages.exceptions import ConfigurationError, DeadlineExceeded, NotAsked, ServiceError
 from payments_pages.redaction import redact

@@ -16,10 +16,9 @@ from payments_pages.choices import Attributed
 from payments_pages.conf import conf
 from payments_pages.confirmation.policy import Expectation, Facts, Offer, fits
 from payments_pages.confirmation.statements import EXPECTED_BY_KEY, PAGE_BY_TOKEN
-from payments_pages.db.transient import text_key
 from payments_pages.exceptions import InvalidReference
 from payments_pages.models import ExpectedPayment, PaymentPage, Transaction, primary_alias
-from payments_pages.references import check_reference, reference_key
+from payments_pages.references import check_reference, reference_key, text_key
 
 __all__ = [
     "STEPS",

@@ -24,7 +24,8 @@ from payments_pages.confirmation.due import (
     other_deliveries,
     purge_unknown,
 )
-from payments_pages.db.transient import UtcNow, renew_connections
+from payments_pages.db.expressions import UtcNow
+from payments_pages.db.transactions import renew_connections
 from payments_pages.exceptions import ConfigurationError
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.models.fulfilments import FulfilmentQuerySet

@@ -17,7 +17,8 @@ from django.db import transaction as db_transaction
 from payments_pages.choices import Door, EventKind, FulfilmentState
 from payments_pages.confirmation.handlers import Handler
 from payments_pages.confirmation.statements import COMPLETE_FULFILMENT, INSERT_EVENT
-from payments_pages.db.transient import refuse_ended_transaction, tried_again
+from payments_pages.db.transactions import refuse_ended_transaction
+from payments_pages.db.transient import tried_again
 from payments_pages.exceptions import DeliveryError
 from payments_pages.models import Event, Fulfilment, primary_alias
 from payments_pages.models.fulfilments import FulfilmentQuerySet

@@ -22,7 +22,8 @@ from payments_pages.confirmation.outcomes import (
     outcome_without_fulfilment,
 )
 from payments_pages.confirmation.reconsidering import reconsider
-from payments_pages.db.transient import is_transient, refuse_open_transaction
+from payments_pages.db.transactions import refuse_open_transaction
+from payments_pages.db.transient import is_transient
 from payments_pages.exceptions import (
     AuthenticationFailed,
     ConfigurationError,

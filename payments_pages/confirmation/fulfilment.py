@@ -11,15 +11,12 @@ from django.db.models.lookups import Exact
 from payments_pages.choices import FulfilmentState, Outcome, Reason, Verdict
 from payments_pages.conf import conf
 from payments_pages.confirmation.policy import POLICY_REASONS, QUIET_REASONS, Decision
+from payments_pages.confirmation.rivals import wait_while
 from payments_pages.confirmation.statements import INSERT_ACCEPTED_FULFILMENT
-from payments_pages.db.rivals import change_unless_held, wait_while
-from payments_pages.db.transient import (
-    Unindexed,
-    UtcNow,
-    from_now,
-    refuse_open_transaction,
-    tried_again,
-)
+from payments_pages.db.expressions import Unindexed, UtcNow, from_now
+from payments_pages.db.row_locks import change_unless_held
+from payments_pages.db.transactions import refuse_open_transaction
+from payments_pages.db.transient import tried_again
 from payments_pages.models import Fulfilment, Transaction, primary_alias
 from payments_pages.models.fulfilments import FulfilmentQuerySet
 from payments_pages.models.ownership import is_site_known

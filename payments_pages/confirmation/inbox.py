@@ -16,7 +16,8 @@ from payments_pages.conf import conf
 from payments_pages.confirmation import schedule
 from payments_pages.confirmation.attribution import giving_way
 from payments_pages.confirmation.statements import VERIFICATION_BY_KEY
-from payments_pages.db.transient import UtcNow, tried_again
+from payments_pages.db.expressions import UtcNow
+from payments_pages.db.transient import tried_again
 from payments_pages.exceptions import InvalidReference
 from payments_pages.models import PaymentPage, Transaction, Verification, primary_alias
 from payments_pages.models.verifications import VerificationQuerySet

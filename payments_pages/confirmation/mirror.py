@@ -12,7 +12,7 @@ from payments_pages.confirmation.statements import (
     TRANSACTION_BY_KEY,
     TRANSACTION_BY_TOKEN,
 )
-from payments_pages.db.rivals import refuse_held_row
+from payments_pages.db.row_locks import refuse_held_row
 from payments_pages.models import Transaction, primary_alias
 
 __all__ = [

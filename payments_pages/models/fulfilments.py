@@ -11,8 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from payments_pages.choices import FulfilmentState, Reason
-from payments_pages.models.deferred import ReadAtOnce
-from payments_pages.models.querysets import DueQuerySet
+from payments_pages.models.querysets import DueQuerySet, ReadAtOnce
 from payments_pages.models.transactions import Transaction
 
 __all__ = ["Fulfilment", "FulfilmentQuerySet", "derive_idempotency_key"]

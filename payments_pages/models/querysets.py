@@ -1,13 +1,14 @@
 """Send what guards money to the primary database."""
 
-from typing import Self, TypeVar
+from collections.abc import Iterable
+from typing import Any, Self, TypeVar
 
 from django.db import models, router
 from django.db.models import Model, Q
 
-from payments_pages.db.transient import UtcNow
+from payments_pages.db.expressions import UtcNow
 
-__all__ = ["DueQuerySet", "PrimaryQuerySet", "primary_alias"]
+__all__ = ["DueQuerySet", "PrimaryQuerySet", "ReadAtOnce", "primary_alias"]
 
 Row_co = TypeVar("Row_co", bound=Model, covariant=True)
 
@@ -39,3 +40,25 @@ class DueQuerySet(PrimaryQuerySet[Row_co]):
         return self.filter(Q(state__in=self.open_states), next_at__lte=UtcNow()).order_by(
             "next_at", "pk"
         )
+
+
+class ReadAtOnce(models.Model):
+    """Load every deferred field when the first of them is asked for, from where the object is from.
+
+    Django would ask for each by itself, and might ask a replica that does not have the row yet.
+    """
+
+    class Meta:
+        abstract = True
+
+    def refresh_from_db(
+        self,
+        using: str | None = None,
+        fields: Iterable[str] | None = None,
+        from_queryset: "models.QuerySet[Any] | None" = None,
+    ) -> None:
+        """Read `fields` again, and with them all that was never read; None: all there are."""
+        if fields is not None:
+            deferred = self.get_deferred_fields()
+            fields = {*fields, *deferred} if deferred & {*fields} else fields
+        super().refresh_from_db(using or self._state.db, fields, from_queryset)

@@ -7,10 +7,9 @@ from django.utils.translation import gettext_lazy as _
 
 from payments_pages.choices import Attributed
 from payments_pages.db.indexes import CaseBlindIndex
-from payments_pages.models.deferred import ReadAtOnce
 from payments_pages.models.expected import ExpectedPayment
 from payments_pages.models.pages import PaymentPage
-from payments_pages.models.querysets import PrimaryQuerySet
+from payments_pages.models.querysets import PrimaryQuerySet, ReadAtOnce
 
 __all__ = ["Transaction"]
 

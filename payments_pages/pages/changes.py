@@ -11,7 +11,7 @@ from payments_pages.client.operations import Client
 from payments_pages.client.payloads import INT_MAX
 from payments_pages.client.resources import PageResource
 from payments_pages.conf import conf
-from payments_pages.db.transient import refuse_open_transaction
+from payments_pages.db.transactions import refuse_open_transaction
 from payments_pages.exceptions import InvalidResponse, NotFound, PageError, ServiceError
 from payments_pages.models import PaymentPage
 from payments_pages.pages.differences import (

@@ -8,8 +8,8 @@ from typing import Final
 from django.utils.translation import gettext as _
 
 from payments_pages.conf import conf
-from payments_pages.db.transient import text_key
 from payments_pages.exceptions import PageError
+from payments_pages.references import text_key
 
 __all__ = ["MAX_SLUG", "check_slug_text", "make_slug", "slug_key"]
 

@@ -11,7 +11,7 @@ from payments_pages.client.factory import get_client
 from payments_pages.client.operations import MAX_LISTS
 from payments_pages.client.resources import PageResource, SkippedPage
 from payments_pages.conf import conf
-from payments_pages.db.transient import refuse_open_transaction
+from payments_pages.db.transactions import refuse_open_transaction
 from payments_pages.exceptions import InvalidResponse
 from payments_pages.models import PaymentPage
 from payments_pages.pages.listing import touch_rows, write_rows

@@ -26,9 +26,10 @@ from payments_pages.confirmation.due import (
 )
 from payments_pages.confirmation.fulfilment import loud_holds
 from payments_pages.confirmation.policy import POLICY_REASONS
-from payments_pages.db.transient import from_now, text_key
+from payments_pages.db.expressions import from_now
 from payments_pages.exceptions import AuthenticationFailed, ConfigurationError, UnusableKey
 from payments_pages.models import Fulfilment, Verification, primary_alias
+from payments_pages.references import text_key
 
 __all__ = ["CAP", "Attention", "look"]
 

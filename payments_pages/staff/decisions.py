@@ -22,8 +22,9 @@ from payments_pages.confirmation.confirm import confirm_payment
 from payments_pages.confirmation.fulfilment import unmoved
 from payments_pages.confirmation.policy import POLICY_REASONS
 from payments_pages.confirmation.reconsidering import assign
-from payments_pages.db.rivals import change_unless_held
-from payments_pages.db.transient import UtcNow, text_key, tried_again
+from payments_pages.db.expressions import UtcNow
+from payments_pages.db.row_locks import change_unless_held
+from payments_pages.db.transient import tried_again
 from payments_pages.exceptions import DecisionError
 from payments_pages.models import (
     Event,
@@ -33,6 +34,7 @@ from payments_pages.models import (
     Verification,
     primary_alias,
 )
+from payments_pages.references import text_key
 
 __all__ = [
     "ATTRIBUTABLE",

@@ -4,8 +4,8 @@ import datetime as dt
 
 from django.db.models import F
 
-from payments_pages.client.breaker import PAUSE
 from payments_pages.client.factory import GATES
+from payments_pages.client.resilience import BREAKER_PAUSE
 from payments_pages.confirmation.background import SweepReport, sweep_due
 from payments_pages.db.transient import tried_again
 from payments_pages.models import Fulfilment, Verification, primary_alias
@@ -34,7 +34,7 @@ def let_time_pass(seconds: float) -> None:
     for move in moves:
         # PostgreSQL at serializable may undo what nobody else has touched.
         tried_again(move, using=primary_alias(Fulfilment))
-    if seconds >= PAUSE:
+    if seconds >= BREAKER_PAUSE:
         GATES.forget()
 
 

@@ -14,7 +14,7 @@ from payments_pages.choices import FulfilmentState as State
 from payments_pages.confirmation import nudging, worker
 from payments_pages.confirmation.background import oldest_due, sweep_due
 from payments_pages.confirmation.confirm import Confirmation, confirm_payment
-from payments_pages.db.transient import from_now
+from payments_pages.db.expressions import from_now
 from payments_pages.exceptions import ConfigurationError, OpenTransactionError
 from payments_pages.models import Fulfilment, PaymentPage, Verification
 from payments_pages.sandbox import Sandbox

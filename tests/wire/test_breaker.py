@@ -6,9 +6,7 @@ import time
 
 import pytest
 
-from payments_pages.client.breaker import Breaker
-from payments_pages.client.bulkhead import Bulkhead
-from payments_pages.client.resilience import MAX_KEPT, Gates
+from payments_pages.client.resilience import MAX_KEPT, Breaker, Bulkhead, Gates
 from payments_pages.exceptions import NotAsked
 
 

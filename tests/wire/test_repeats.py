@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from payments_pages.client import transport as transport_module
-from payments_pages.client.breaker import FAILURES, Breaker
-from payments_pages.client.bulkhead import PATIENCE
-from payments_pages.client.resilience import Gates
+from payments_pages.client.resilience import FAILURES, PATIENCE, Breaker, Gates
 from payments_pages.client.transport import Transport
 from payments_pages.exceptions import (
     InvalidResponse,

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from payments_pages.admin.pages.addressed import PagesPart
 from payments_pages.client.factory import get_client
 from payments_pages.conf import conf
-from payments_pages.db.transient import outside_transactions
+from payments_pages.db.transactions import outside_transactions
 from payments_pages.exceptions import PageError, PaymentsPagesError
 from payments_pages.models import PaymentPage
 from payments_pages.pages.slugs import MAX_SLUG, check_slug_text, slug_key

@@ -28,7 +28,7 @@ from django.utils.translation import ngettext
 
 from payments_pages.admin.errors import explain
 from payments_pages.admin.pages.addressed import PagesPart
-from payments_pages.db.transient import outside_transactions
+from payments_pages.db.transactions import outside_transactions
 from payments_pages.exceptions import (
     AuthenticationFailed,
     ConfigurationError,

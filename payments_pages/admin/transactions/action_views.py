@@ -21,7 +21,8 @@ from payments_pages.admin.statuses import delivery_status, payment_status
 from payments_pages.admin.transactions.actions import ACTIONS, Action, fingerprint
 from payments_pages.admin.wording import paid_of
 from payments_pages.choices import FulfilmentState
-from payments_pages.db.transient import is_transient, outside_transactions
+from payments_pages.db.transactions import outside_transactions
+from payments_pages.db.transient import is_transient
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import Fulfilment, Transaction
 

@@ -10,10 +10,9 @@ from django.utils.translation import gettext as _
 
 from payments_pages.admin.readonly import ReadOnlyAdmin
 from payments_pages.choices import Mode
-from payments_pages.db.transient import text_key
 from payments_pages.exceptions import InvalidReference
 from payments_pages.models import Transaction, Verification
-from payments_pages.references import check_reference
+from payments_pages.references import check_reference, text_key
 
 __all__ = ["SEARCH", "Search", "keys_of"]
 

@@ -13,7 +13,8 @@ from django.utils.dateparse import parse_date, parse_datetime
 from payments_pages.choices import Door, Outcome, Reason
 from payments_pages.confirmation.confirm import confirm_payment
 from payments_pages.confirmation.due import waiting_references
-from payments_pages.db.transient import is_transient, renew_connections
+from payments_pages.db.transactions import renew_connections
+from payments_pages.db.transient import is_transient
 from payments_pages.exceptions import InvalidReference, UnusableKey
 from payments_pages.management.progress import Progress
 from payments_pages.management.reference_files import ReferenceFile, read_references

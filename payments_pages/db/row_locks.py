@@ -1,25 +1,21 @@
-"""Keep the rivals for a row from waiting for each other: for its lock, and for what becomes of it.
+"""Change a row that somebody else may hold, without waiting for its lock.
 
 An atomic handler holds the row of its delivery for as long as it runs, and it may never return.
 Whoever waits for such a row holds a thread and a connection meanwhile, and so would the next one.
 """
 
 import time
-from collections.abc import Callable
 from typing import Any, Final
 
 from django.db import OperationalError, connections, transaction
 from django.db.models import QuerySet
 
-from payments_pages.client.bulkhead import PATIENCE, Bulkhead
-from payments_pages.conf import conf
 from payments_pages.db.transient import HeldRowError, is_lock_refused, tried_again
 
-__all__ = ["change_unless_held", "refuse_held_row", "wait_while"]
+__all__ = ["change_unless_held", "refuse_held_row"]
 
 LOOKS: Final = (0.0, 0.01, 0.03, 0.06)
 """Seconds before each look at a row. A rival that only looks, too, holds it for a moment."""
-_WAITING: Final = Bulkhead()
 
 
 def change_unless_held(rows: QuerySet[Any], pk: int, **changes: object) -> int | None:
@@ -67,26 +63,6 @@ def refuse_held_row(rows: QuerySet[Any], pk: int) -> None:
     """
     if connections[rows.db].features.has_select_for_update and not _is_free(rows, pk):
         raise HeldRowError("Somebody holds this row.")
-
-
-def wait_while(is_busy: Callable[[], bool], *, patience: float) -> None:
-    """Look again and again for `patience` seconds at most, while a rival is busy.
-
-    At most `MAX_CALLS` threads of a process wait so at once: reloads by one payer cannot hold
-    them all. In a rush the next one waits a moment for a place, as it would for a call.
-    """
-    if not is_busy() or not _WAITING.enter(conf.max_calls, patience=PATIENCE):
-        return
-    try:
-        give_up = time.monotonic() + patience
-        pause = 0.02
-        while time.monotonic() < give_up:
-            time.sleep(pause)
-            if not is_busy():
-                return
-            pause = min(pause * 1.5, 0.25)
-    finally:
-        _WAITING.leave()
 
 
 def _is_free(rows: QuerySet[Any], pk: int) -> bool:

@@ -1,0 +1,49 @@
+"""Expressions for the database's own clock, and for texts that no index may be used for."""
+
+import datetime as dt
+from typing import Any
+
+from django.db.models.expressions import CombinedExpression, Func
+from django.db.models.functions import Now
+from django.db.models.sql.compiler import SQLCompiler
+
+__all__ = ["Unindexed", "UtcNow", "from_now"]
+
+
+class UtcNow(Now):
+    """Ask the database for the time, in UTC, on every database.
+
+    Django's `Now()` gives MariaDB and MySQL the *session's* local time, while Django stores
+    UTC: with a server east of Greenwich every lease would seem hours old.
+    """
+
+    def as_mysql(self, compiler: SQLCompiler, connection: Any, **context: Any) -> Any:
+        """Use the server's UTC clock, with microseconds."""
+        return self.as_sql(compiler, connection, template="UTC_TIMESTAMP(6)", **context)
+
+
+class Unindexed(Func):
+    """Read a text column so that MariaDB and MySQL do not look rows up by it.
+
+    Beside the primary key in a condition they may still choose an index on the state, and at
+    REPEATABLE READ then lock the gap beside its entry until the transaction ends: nobody could
+    open another delivery while a handler runs (case C22).
+    """
+
+    arity = 1
+    template = "%(expressions)s"
+
+    def as_mysql(self, compiler: SQLCompiler, connection: Any, **context: Any) -> Any:
+        """Hide the column in a function that changes nothing."""
+        return self.as_sql(
+            compiler, connection, template="COALESCE(%(expressions)s, '')", **context
+        )
+
+
+def from_now(seconds: float) -> CombinedExpression:
+    """Build the expression for a moment `seconds` after the database's now.
+
+    Leases and due times are set and read by the database's clock alone, so that a web server's
+    skewed clock can neither expire a lease early nor make one eternal (our decision).
+    """
+    return UtcNow() + dt.timedelta(seconds=seconds)
