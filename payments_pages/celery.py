@@ -46,7 +46,7 @@ _ONCE_MORE: dict[str, float] = {
 def take_reference(reference: str) -> None:
     """Take one reference through the path."""
     # Not above: a site's app module imports this one before Django has loaded its apps.
-    from payments_pages.confirmation.worker import take_message  # noqa: PLC0415
+    from payments_pages.confirmation.background import take_message  # noqa: PLC0415
 
     take_message(reference)
 

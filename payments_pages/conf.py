@@ -6,19 +6,21 @@ finds it before that.
 """
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 from django.conf import settings
+from django.utils.module_loading import import_string
 
 from payments_pages.choices import Mode
 from payments_pages.credentials import SecretKey, SecretKeys, read_key, read_secrets
 from payments_pages.exceptions import ConfigurationError
 from payments_pages.money import EXPONENTS
 
-__all__ = ["DELIVERIES", "KEYS", "Configuration", "conf"]
+__all__ = ["DELIVERIES", "KEYS", "Configuration", "conf", "load_function"]
 
 DELIVERIES = ("inline", "queued")
+
 
 KEYS = frozenset(
     {
@@ -267,3 +269,14 @@ def _mode_by_prefix(key: SecretKey) -> str | None:
 
 
 conf = Configuration()
+
+
+def load_function(setting: str, path: str) -> Callable[..., object]:
+    """Return the callable at a path that a setting gives; raise `ConfigurationError` if none is."""
+    try:
+        function = import_string(path)
+    except ImportError as error:
+        raise ConfigurationError(f"{setting} {path!r} cannot be imported: {error}") from error
+    if not callable(function):
+        raise ConfigurationError(f"{setting} {path!r} is not callable.")
+    return cast("Callable[..., object]", function)

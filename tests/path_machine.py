@@ -11,9 +11,8 @@ from hypothesis.stateful import initialize, invariant, rule
 from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
 from payments_pages.client.factory import GATES
 from payments_pages.confirmation import verification
-from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation.background import sweep_due, take_message
 from payments_pages.confirmation.confirm import confirm_payment
-from payments_pages.confirmation.worker import take_message
 from payments_pages.db.transient import tried_again
 from payments_pages.exceptions import DecisionError
 from payments_pages.models import (

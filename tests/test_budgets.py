@@ -16,7 +16,7 @@ from django.test import Client
 
 from payments_pages.choices import Door, Outcome, VerificationState
 from payments_pages.client.factory import GATES
-from payments_pages.confirmation import admission, budgets
+from payments_pages.confirmation import admission
 from payments_pages.confirmation.background import sweep_due
 from payments_pages.confirmation.confirm import confirm_payment
 from payments_pages.confirmation.outcomes import Confirmation
@@ -46,7 +46,7 @@ def small(configure: Any) -> None:
 @pytest.fixture(autouse=True)
 def one_window(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [1_000_000.0]
-    monkeypatch.setattr(budgets, "time", lambda: now[0])
+    monkeypatch.setattr(admission, "time", lambda: now[0])
     return now
 
 
@@ -234,10 +234,10 @@ def test_the_counters_hold_no_address(sandbox: Sandbox) -> None:
 )
 def test_of_an_ipv6_address_the_subscribers_part_counts(one: str, other: str, same: bool) -> None:
     for _number in range(5):
-        room = budgets.room_for(one)
+        room = admission.room_for(one)
         assert room is not None
-        budgets.charge(room)
-    assert (budgets.room_for(other) is None) is same
+        admission.charge(room)
+    assert (admission.room_for(other) is None) is same
 
 
 class BrokenCache(LocMemCache):
@@ -270,11 +270,11 @@ import json, sys, django
 django.setup()
 from django.conf import settings
 settings.CACHES = json.loads(sys.argv[1])
-from payments_pages import budgets
-budgets.time = lambda: 1_000_000.0
+from payments_pages.confirmation import admission
+admission.time = lambda: 1_000_000.0
 taken = 0
-while taken < int(sys.argv[2]) and (room := budgets.room_for("203.0.113.7")) is not None:
-    budgets.charge(room)
+while taken < int(sys.argv[2]) and (room := admission.room_for("203.0.113.7")) is not None:
+    admission.charge(room)
     taken += 1
 print(taken)
 """

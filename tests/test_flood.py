@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from payments_pages.choices import Door, Outcome, VerificationState
-from payments_pages.confirmation import admission, budgets
+from payments_pages.confirmation import admission
 from payments_pages.confirmation.background import sweep_due
 from payments_pages.confirmation.confirm import confirm_payment
 from payments_pages.models import PaymentPage, Verification
@@ -28,7 +28,7 @@ PAYER, GUESSER = "203.0.113.7", "198.51.100.9"
 @pytest.fixture(autouse=True)
 def small(configure: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     configure(UNKNOWN_PER_ADDRESS=5, UNKNOWN_IN_ALL=20)
-    monkeypatch.setattr(budgets, "time", lambda: 1_000_000.0)
+    monkeypatch.setattr(admission, "time", lambda: 1_000_000.0)
 
 
 def made_up(count: int, *, denied: bool = False, page: PaymentPage | None = None) -> None:
@@ -161,7 +161,7 @@ def test_one_network_cannot_push_the_others_out(
             f"G-{number}", door=Door.CALLBACK, address=GUESSER, page_token=tea_box.token
         )
     waiting = Verification.objects.filter(reference__startswith="G-", asked_at=None)
-    assert waiting.count() == budgets.NOTED_PER_ASK * 5
+    assert waiting.count() == admission.NOTED_PER_ASK * 5
     assert Verification.objects.filter(reference=reference).exists()
 
 

@@ -16,7 +16,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections
 from payments_pages.choices import Outcome, VerificationState
 from payments_pages.models import Verification
 from payments_pages.references import reference_key
-from payments_pages.views.events import take_event
+from payments_pages.views.webhook import take_event
 from torture.handlers import begins
 from torture.plan import Payment, payment
 

@@ -12,7 +12,7 @@ from django.db.models import BigAutoField, F, IntegerField
 
 from payments_pages.choices import FulfilmentState, Reason
 from payments_pages.conf import conf
-from payments_pages.confirmation import completion, delivery
+from payments_pages.confirmation import delivery
 from payments_pages.db.compiled import Given, Update
 from payments_pages.db.expressions import UtcNow, from_now
 from payments_pages.models import Fulfilment
@@ -62,6 +62,6 @@ def _claim_anyhow(fulfilment: Fulfilment) -> bool:
 GUARDS: Mapping[tuple[ModuleType, str], object] = {
     (delivery, "is_claimable"): _is_claimable_anyhow,
     (delivery, "claim"): _claim_anyhow,
-    (completion, "COMPLETE_FULFILMENT"): _COMPLETE_ANYHOW,
+    (delivery, "COMPLETE_FULFILMENT"): _COMPLETE_ANYHOW,
 }
 """What stands in for each guard of the path, by the module that uses it and its name there."""

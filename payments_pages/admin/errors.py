@@ -1,7 +1,8 @@
 """Say in words what went wrong at the service, and what staff can do about it."""
 
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError
 from django.utils.translation import gettext
+from django.utils.translation import gettext as _
 
 from payments_pages.db.transient import is_transient
 from payments_pages.exceptions import (
@@ -13,7 +14,7 @@ from payments_pages.exceptions import (
     UnusableKey,
 )
 
-__all__ = ["explain"]
+__all__ = ["busy", "explain"]
 
 
 def explain(error: PaymentsPagesError | DatabaseError) -> str:
@@ -50,3 +51,10 @@ def _key_trouble(error: AuthenticationFailed | UnusableKey) -> str:
     if isinstance(error, UnusableKey):
         return gettext("Our secret key cannot be read right now. Nothing was changed.")
     return gettext("The service refused our key. Somebody must check SECRET_KEY.")
+
+
+def busy(error: DatabaseError | InterfaceError) -> str:
+    """Say that a database error may pass; raise any other."""
+    if not is_transient(error):
+        raise error
+    return _("The database is busy. Look at the payment before you try again.")

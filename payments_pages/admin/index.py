@@ -12,9 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from payments_pages.admin.filters import TroubleFilter
-from payments_pages.admin.formats import moment
+from payments_pages.admin.formats import moment, own_words
 from payments_pages.admin.transactions.filters import HoldFilter
-from payments_pages.admin.wording import own_words
 from payments_pages.choices import FulfilmentState, Mode, VerificationState
 from payments_pages.conf import conf
 from payments_pages.staff.attention import CAP, Attention, look

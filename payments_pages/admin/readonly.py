@@ -2,12 +2,13 @@
 
 from django.db.models import Model
 from django.http import HttpRequest
-from django.urls import URLPattern
+from django.urls import URLPattern, reverse
 
 from payments_pages.admin.lists import ListAdmin
 from payments_pages.db.transactions import outside_transactions
+from payments_pages.models import PaymentPage
 
-__all__ = ["ReadOnlyAdmin", "ServiceAdmin"]
+__all__ = ["PagesPart", "ReadOnlyAdmin", "ServiceAdmin"]
 
 
 class ServiceAdmin(ListAdmin):
@@ -41,3 +42,20 @@ class ReadOnlyAdmin(ServiceAdmin):
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's signature
         """Refuse: rows change by the path alone."""
         return False
+
+
+class PagesPart(ServiceAdmin):
+    """Be a part of the pages' admin."""
+
+    def reverse(self, name: str, *args: object) -> str:
+        """Return the address of one of this admin site's views."""
+        site = self.admin_site.name
+        return reverse(f"admin:{name}", args=args, current_app=site)
+
+    def list_url(self) -> str:
+        """Return the address of the list."""
+        return self.reverse("payments_pages_paymentpage_changelist")
+
+    def change_url(self, page: PaymentPage) -> str:
+        """Return the address of one page's form."""
+        return self.reverse("payments_pages_paymentpage_change", page.pk)

@@ -12,12 +12,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from payments_pages.admin.filters import TroubleFilter, VouchedFilter
-from payments_pages.admin.formats import ltr, mode_name, moment
+from payments_pages.admin.formats import ltr, mode_name, moment, own_words
 from payments_pages.admin.readonly import ReadOnlyAdmin
 from payments_pages.admin.timeline import tell
 from payments_pages.admin.transactions.bulk_actions import stop_asking, verify_again
 from payments_pages.admin.transactions.search import CUSTOMERS, keys_of
-from payments_pages.admin.wording import own_words
 from payments_pages.models import PaymentPage, Transaction, Verification
 
 __all__ = ["VerificationAdmin"]

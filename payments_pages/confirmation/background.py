@@ -26,13 +26,14 @@ from payments_pages.confirmation.due import (
 )
 from payments_pages.db.expressions import UtcNow
 from payments_pages.db.transactions import renew_connections
-from payments_pages.exceptions import ConfigurationError
+from payments_pages.exceptions import ConfigurationError, InvalidReference
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.models.fulfilments import FulfilmentQuerySet
 
-__all__ = ["OTHERS_COUNTED", "SweepReport", "oldest_due", "sweep_due"]
+__all__ = ["OTHERS_COUNTED", "SweepReport", "oldest_due", "sweep_due", "take_message"]
 
 logger = logging.getLogger("payments_pages.sweeping")
+
 
 OTHERS_COUNTED = 1000
 """Rows of the other mode counted of each kind: that there are any is what must be seen."""
@@ -214,3 +215,18 @@ def _lifted() -> FulfilmentQuerySet:
 
 def _next_stranger(limit: int) -> list[tuple[str, bool]]:
     return [(text, True) for text in due_strangers().values_list("reference", flat=True)[:limit]]
+
+
+def take_message(reference: str) -> Outcome | None:
+    """Confirm and deliver one reference; None for a message that holds none.
+
+    Every engine's task is this call. It decides nothing by the message, so a lost, doubled, late
+    or forged one changes nothing. An engine's own retries are not needed: the row knows when it
+    is due again.
+    """
+    try:
+        found = confirm_payment(reference, door=Door.WORKER, deliver_now=True)
+    except InvalidReference:
+        logger.warning("worker.invalid_message")
+        return None
+    return found.outcome

@@ -21,7 +21,7 @@ from payments_pages.confirmation.outcomes import (
     is_contradicted,
     outcome_without_fulfilment,
 )
-from payments_pages.confirmation.reconsidering import reconsider
+from payments_pages.confirmation.recording import reconsider
 from payments_pages.db.transactions import refuse_open_transaction
 from payments_pages.db.transient import is_transient
 from payments_pages.exceptions import (

@@ -13,38 +13,110 @@ Two kinds of handler, by `HANDLER_ATOMIC`:
 
 import logging
 import math
-import random
-import traceback
+from dataclasses import dataclass
 
-from django.db import DatabaseError, InterfaceError
+from django.db import DatabaseError, InterfaceError, connections
 from django.db import transaction as db_transaction
 
-from payments_pages.choices import Door, EventKind, FulfilmentState, Outcome, Reason
+from payments_pages.choices import Door, EventKind, FulfilmentState, Outcome
 from payments_pages.conf import conf
-from payments_pages.confirmation.completion import Completion, ended, note
+from payments_pages.confirmation.failed_delivery import (
+    clean_error,
+    log_error_after_delivery,
+    log_facts,
+    record_failure,
+)
 from payments_pages.confirmation.fulfilment import (
     await_delivery,
     claim,
-    claimed,
+    ended,
     is_claimable,
-    outcome_of,
     renew_lease,
 )
 from payments_pages.confirmation.handlers import Handler, load_handler
-from payments_pages.credentials import read_key_or_blank
-from payments_pages.db.expressions import from_now
-from payments_pages.db.row_locks import change_unless_held
+from payments_pages.confirmation.outcomes import outcome_of
+from payments_pages.confirmation.statements import COMPLETE_FULFILMENT
+from payments_pages.confirmation.timeline import note
+from payments_pages.db.transactions import refuse_ended_transaction
 from payments_pages.db.transient import tried_again
-from payments_pages.exceptions import PermanentFulfilmentError
+from payments_pages.exceptions import DeliveryError
 from payments_pages.models import Fulfilment, primary_alias
-from payments_pages.redaction import redact
-from payments_pages.signals import fulfilment_delivered, fulfilment_failed, fulfilment_held
+from payments_pages.signals import fulfilment_delivered
 
-__all__ = ["deliver", "deliver_here"]
+__all__ = ["COMPLETE_WITHIN", "Completion", "deliver", "deliver_here"]
+
 
 logger = logging.getLogger("payments_pages.fulfilment")
 
-LONGEST_BACKOFF = 3600.0
+
+COMPLETE_WITHIN = 2.0
+"""Seconds after which a delivery that the database undid is left to the sweep, not tried again."""
+
+
+@dataclass(slots=True)
+class Completion:
+    """Complete one attempt's delivery.
+
+    `at_commit`: the last transaction that held the mark came to its own commit. `after`: the
+    passing error that came after a commit which took effect all the same.
+    """
+
+    fulfilment: Fulfilment
+    door: Door
+    at_commit: bool = False
+    after: Exception | None = None
+
+    def run(self, work: Handler, *, within: float = COMPLETE_WITHIN) -> bool:
+        """Complete, again after a passing error; a commit whose answer was lost counts.
+
+        False: a later attempt has fenced this one off, and `work` did not run.
+        """
+        passing: list[Exception] = []
+
+        def once(number: int) -> bool:
+            self.fulfilment.state = FulfilmentState.DELIVERING
+            try:
+                return self._complete(work) or (number > 0 and self._is_found(passing[-1]))
+            except (DatabaseError, InterfaceError) as error:
+                passing.append(error)
+                raise
+
+        return tried_again(once, using=primary_alias(Fulfilment), within=within)
+
+    def _complete(self, work: Handler) -> bool:
+        """Set `delivered` under the claim and do the rest; both commit or neither does."""
+        fulfilment, using = self.fulfilment, primary_alias(Fulfilment)
+        with db_transaction.atomic(using=using, durable=True):
+            # `claimed(fulfilment)` by name: the fence is the first statement of its transaction.
+            mine = COMPLETE_FULFILMENT.run(using, pk=fulfilment.pk, attempt=fulfilment.attempts)
+            if not mine:
+                return False
+            self.at_commit = False
+            fulfilment.state = FulfilmentState.DELIVERED
+            with refuse_ended_transaction(using):
+                work(fulfilment)
+                if connections[using].vendor == "mysql":
+                    # A deadlock rolls InnoDB's whole transaction back, our mark with it, and lets
+                    # what comes next commit: a handler that swallowed it would be run again.
+                    self._refuse_lost_mark()
+                # A query after the handler: had it marked the block for rollback without raising,
+                # this raises, and we do not tell a payer "delivered" about what is then undone.
+                note(fulfilment, EventKind.DELIVERED, self.door, f"attempt {fulfilment.attempts}")
+            self.at_commit = True
+        return True
+
+    def _is_found(self, error: Exception) -> bool:
+        """Say whether an earlier try has taken effect: a commit may do so and not be answered."""
+        if not ended(self.fulfilment, FulfilmentState.DELIVERED).exists():
+            return False
+        if not self.at_commit:
+            raise DeliveryError("The database has committed under the handler.") from error
+        self.after = error
+        return True
+
+    def _refuse_lost_mark(self) -> None:
+        if not ended(self.fulfilment, FulfilmentState.DELIVERED).exists():
+            raise DeliveryError("The database has rolled the delivery back under the handler.")
 
 
 def deliver_here(fulfilment: Fulfilment, *, due: bool, door: Door) -> Outcome:
@@ -78,7 +150,7 @@ def deliver(fulfilment: Fulfilment, *, door: Door) -> Outcome:
         given = give(completion, load_handler())
     except Exception as error:  # noqa: BLE001 - the merchant's code may raise anything
         fulfilment.state = FulfilmentState.DELIVERING
-        outcome = _record_failure(fulfilment, error, door, at_commit=completion.at_commit)
+        outcome = record_failure(fulfilment, error, door, at_commit=completion.at_commit)
     else:
         outcome = Outcome.DELIVERED if given else Outcome.DELIVERING
         if not given:
@@ -86,17 +158,19 @@ def deliver(fulfilment: Fulfilment, *, door: Door) -> Outcome:
                 "fulfilment.fenced_off: %s: attempt %s came too late",
                 fulfilment.transaction.reference,
                 fulfilment.attempts,
-                extra=_facts(fulfilment, door),
+                extra=log_facts(fulfilment, door),
             )
     if completion.after is not None:
         late = completion.after
-        _tell_error_after(fulfilment, _clean(fulfilment, f"{type(late).__name__}: {late}"), door)
+        log_error_after_delivery(
+            fulfilment, clean_error(fulfilment, f"{type(late).__name__}: {late}"), door
+        )
     if outcome is Outcome.DELIVERED:
         logger.info(
             "fulfilment.delivered: %s: attempt %s",
             fulfilment.transaction.reference,
             fulfilment.attempts,
-            extra=_facts(fulfilment, door),
+            extra=log_facts(fulfilment, door),
         )
         fulfilment_delivered.send_robust(sender=Fulfilment, fulfilment=fulfilment)
     return outcome
@@ -125,147 +199,3 @@ def _give_outside(completion: Completion, handler: Handler) -> bool:
 
 def _nothing_more(fulfilment: Fulfilment) -> None:
     """Stand for the handler that has run already."""
-
-
-def _record_failure(
-    fulfilment: Fulfilment, error: Exception, door: Door, *, at_commit: bool = True
-) -> Outcome:
-    """Write a failed attempt down, fenced: if the commit had taken effect after all, 0 rows.
-
-    `at_commit` says that the attempt had come as far as its own commit.
-    """
-    text = _clean(fulfilment, f"{type(error).__name__}: {error}")
-    reason = _verdict_on(error, fulfilment.attempts)
-    state = FulfilmentState.HELD if reason else FulfilmentState.FAILED
-    delay = min(conf.backoff * 2 ** (fulfilment.attempts - 1), LONGEST_BACKOFF)
-    jitter = random.uniform(1.0, 1.25)  # noqa: S311 - spreads load, guards nothing
-
-    def record(number: int) -> bool:
-        with db_transaction.atomic(using=primary_alias(Fulfilment)):
-            recorded = change_unless_held(
-                claimed(fulfilment),
-                fulfilment.pk,
-                state=state,
-                reason=reason,
-                last_error=text,
-                next_at=None if reason else from_now(delay * jitter),
-            )
-            if recorded:
-                kind = EventKind.HELD if reason else EventKind.DELIVERY_FAILED
-                note(fulfilment, kind, door, text)
-        # Or by the try before, whose answer was lost: nobody else ends this attempt so.
-        return bool(recorded) or (number > 0 and ended(fulfilment, state).exists())
-
-    try:
-        if not tried_again(record, using=primary_alias(Fulfilment)):
-            return _after_the_fence(fulfilment, text, door, at_commit=at_commit)
-    except (DatabaseError, InterfaceError):
-        # The lease ends by itself and the sweep takes it from there.
-        logger.warning(
-            "fulfilment.failure_not_recorded: %s",
-            fulfilment.transaction.reference,
-            extra={**_facts(fulfilment, door), "error": type(error).__name__},
-        )
-        return Outcome.DELIVERING
-    fulfilment.state, fulfilment.reason, fulfilment.last_error = state, reason, text
-    trace = _clean(fulfilment, "".join(traceback.format_exception(error)), limit=5000)
-    logger.error(
-        "fulfilment.failed: %s: %s",
-        fulfilment.transaction.reference,
-        trace,
-        extra={**_facts(fulfilment, door), "state": str(state)},
-    )
-    signal = fulfilment_held if reason else fulfilment_failed
-    signal.send_robust(sender=Fulfilment, fulfilment=fulfilment)
-    return outcome_of(fulfilment)
-
-
-def _facts(fulfilment: Fulfilment, door: Door) -> dict[str, object]:
-    """Return what each of our log records says about a delivery."""
-    return {
-        "reference": fulfilment.transaction.reference,
-        "attempt": fulfilment.attempts,
-        "door": str(door),
-    }
-
-
-def _after_the_fence(fulfilment: Fulfilment, text: str, door: Door, *, at_commit: bool) -> Outcome:
-    """Tell what is true when our failure could not be written: another attempt has the row.
-
-    The commit may also have succeeded and only what came after it failed: an `on_commit` hook
-    of the merchant's, or the connection (case C62). Then the value is given.
-    """
-    if not at_commit and _take_back(fulfilment, text, door):
-        return Outcome.HELD
-    if ended(fulfilment, FulfilmentState.DELIVERED).exists():
-        _tell_error_after(fulfilment, text, door)
-        fulfilment.state = FulfilmentState.DELIVERED
-        return Outcome.DELIVERED
-    logger.warning(
-        "fulfilment.fenced_off: %s: %s",
-        fulfilment.transaction.reference,
-        text,
-        extra=_facts(fulfilment, door),
-    )
-    return outcome_of(Fulfilment.objects.primary().get(pk=fulfilment.pk))
-
-
-def _take_back(fulfilment: Fulfilment, text: str, door: Door) -> bool:
-    """Hold for staff what reads "delivered" though its handler failed; False: it does not.
-
-    The one way out of `delivered`, and only for what never was: the database committed our mark
-    under the handler (DDL on MariaDB and MySQL does), and the handler then raised. Left alone, a
-    payer would be told "delivered" and get nothing. It is not tried again by itself, for
-    what the handler wrote before is committed too and would be given twice: a person looks.
-    Asking before the commit whether the transaction is still the same would not do: the next
-    write opens another, and MySQL tells neither. Fenced: this very attempt's mark and no other.
-    """
-
-    def take(number: int) -> bool:
-        with db_transaction.atomic(using=primary_alias(Fulfilment)):
-            held = ended(fulfilment, FulfilmentState.DELIVERED).update(
-                state=FulfilmentState.HELD,
-                reason=Reason.PERMANENT_ERROR,
-                last_error=text,
-                delivered_at=None,
-            )
-            if held:
-                note(fulfilment, EventKind.HELD, door, text)
-        return bool(held) or (number > 0 and ended(fulfilment, FulfilmentState.HELD).exists())
-
-    if not tried_again(take, using=primary_alias(Fulfilment)):
-        return False
-    logger.critical(
-        "fulfilment.committed_early: %s: %s",
-        fulfilment.transaction.reference,
-        text,
-        extra=_facts(fulfilment, door),
-    )
-    fulfilment.state, fulfilment.reason = FulfilmentState.HELD, Reason.PERMANENT_ERROR
-    fulfilment.last_error = text
-    fulfilment_held.send_robust(sender=Fulfilment, fulfilment=fulfilment)
-    return True
-
-
-def _tell_error_after(fulfilment: Fulfilment, text: str, door: Door) -> None:
-    logger.error(
-        "fulfilment.error_after_delivery: %s: %s",
-        fulfilment.transaction.reference,
-        text,
-        extra=_facts(fulfilment, door),
-    )
-
-
-def _verdict_on(error: Exception, attempts: int) -> Reason:
-    if isinstance(error, PermanentFulfilmentError):
-        return Reason.PERMANENT_ERROR
-    return Reason.ATTEMPTS_SPENT if attempts >= conf.max_attempts else Reason.NONE
-
-
-def _clean(fulfilment: Fulfilment, text: str, limit: int = 500) -> str:
-    return redact(
-        text,
-        read_key_or_blank(conf.secret_key),
-        fulfilment.transaction.customer_email,
-        limit=limit,
-    )

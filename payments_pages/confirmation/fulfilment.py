@@ -10,6 +10,7 @@ from django.db.models.lookups import Exact
 
 from payments_pages.choices import FulfilmentState, Outcome, Reason, Verdict
 from payments_pages.conf import conf
+from payments_pages.confirmation.outcomes import outcome_of
 from payments_pages.confirmation.policy import POLICY_REASONS, QUIET_REASONS, Decision
 from payments_pages.confirmation.rivals import wait_while
 from payments_pages.confirmation.statements import INSERT_ACCEPTED_FULFILMENT
@@ -26,11 +27,11 @@ __all__ = [
     "await_delivery",
     "claim",
     "claimed",
+    "ended",
     "is_claimable",
     "is_quiet",
     "loud_holds",
     "open_fulfilment",
-    "outcome_of",
     "renew_lease",
     "revise",
     "stands",
@@ -39,27 +40,15 @@ __all__ = [
 
 RIVAL_PATIENCE = 2.0
 """Seconds after an attempt's beginning for which others wait for its end."""
+
+
 EARLY_ATTEMPTS = 4
 """Attempts that a door may make before the backoff allows the next one."""
-
-_OUTCOMES = {
-    FulfilmentState.PENDING: Outcome.DELIVERING,
-    FulfilmentState.DELIVERING: Outcome.DELIVERING,
-    FulfilmentState.DELIVERED: Outcome.ALREADY_DELIVERED,
-    FulfilmentState.FAILED: Outcome.DELIVERY_FAILED,
-    FulfilmentState.HELD: Outcome.HELD,
-    FulfilmentState.REJECTED: Outcome.REJECTED,
-}
 
 
 UNFINISHED = frozenset(
     {FulfilmentState.PENDING, FulfilmentState.FAILED, FulfilmentState.DELIVERING}
 )
-
-
-def outcome_of(fulfilment: Fulfilment) -> Outcome:
-    """Name what a fulfilment's state means to who asks now."""
-    return _OUTCOMES[FulfilmentState(fulfilment.state)]
 
 
 def open_fulfilment(
@@ -252,3 +241,10 @@ def renew_lease(fulfilment: Fulfilment) -> bool:
         using=primary_alias(Fulfilment),
     )
     return bool(renewed)
+
+
+def ended(fulfilment: Fulfilment, state: FulfilmentState) -> FulfilmentQuerySet:
+    """Select the row if this very attempt has ended in a state."""
+    return Fulfilment.objects.primary().filter(
+        pk=fulfilment.pk, attempts=fulfilment.attempts, state=state
+    )

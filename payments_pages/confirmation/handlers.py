@@ -3,25 +3,17 @@
 import functools
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import cast
 
 from asgiref.sync import iscoroutinefunction
-from django.utils.module_loading import import_string
 
-from payments_pages.conf import conf
-from payments_pages.exceptions import ConfigurationError, PermanentFulfilmentError
+from payments_pages.conf import conf, load_function
+from payments_pages.exceptions import PermanentFulfilmentError
 from payments_pages.models import Fulfilment
 
-__all__ = [
-    "PLAIN_FUNCTION",
-    "Handler",
-    "is_unfinished",
-    "load_function",
-    "load_handler",
-    "takes_one_argument",
-]
+__all__ = ["PLAIN_FUNCTION", "Handler", "is_unfinished", "load_handler", "takes_one_argument"]
 
 Handler = Callable[[Fulfilment], object]
+
 
 PLAIN_FUNCTION = (
     "write def deliver(fulfilment), without async and yield; "
@@ -91,14 +83,3 @@ def takes_one_argument(handler: Callable[..., object]) -> bool:
     except TypeError:
         return False
     return True
-
-
-def load_function(setting: str, path: str) -> Callable[..., object]:
-    """Return the callable at a path that a setting gives; raise `ConfigurationError` if none is."""
-    try:
-        function = import_string(path)
-    except ImportError as error:
-        raise ConfigurationError(f"{setting} {path!r} cannot be imported: {error}") from error
-    if not callable(function):
-        raise ConfigurationError(f"{setting} {path!r} is not callable.")
-    return cast("Callable[..., object]", function)

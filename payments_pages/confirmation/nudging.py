@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 
 from payments_pages.choices import Door, Outcome
-from payments_pages.conf import conf
-from payments_pages.confirmation.fulfilment import is_claimable, outcome_of
-from payments_pages.confirmation.handlers import load_function
+from payments_pages.conf import conf, load_function
+from payments_pages.confirmation.fulfilment import is_claimable
+from payments_pages.confirmation.outcomes import outcome_of
 from payments_pages.db.transactions import refuse_open_transaction
 from payments_pages.models import Fulfilment
 

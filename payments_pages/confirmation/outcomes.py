@@ -2,13 +2,18 @@
 
 from dataclasses import dataclass, field
 
-from payments_pages.choices import Outcome, VerificationState
+from payments_pages.choices import FulfilmentState, Outcome, VerificationState
 from payments_pages.confirmation import inbox
-from payments_pages.confirmation.fulfilment import outcome_of
 from payments_pages.confirmation.policy import FINAL_FAILURES
 from payments_pages.models import Fulfilment, Transaction, Verification
 
-__all__ = ["Confirmation", "describe", "is_contradicted", "outcome_without_fulfilment"]
+__all__ = [
+    "Confirmation",
+    "describe",
+    "is_contradicted",
+    "outcome_of",
+    "outcome_without_fulfilment",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,3 +80,18 @@ def outcome_without_fulfilment(
     if row is not None and row.state == VerificationState.VERIFYING:
         return Outcome.PENDING
     return Outcome.UNAVAILABLE
+
+
+_OUTCOMES = {
+    FulfilmentState.PENDING: Outcome.DELIVERING,
+    FulfilmentState.DELIVERING: Outcome.DELIVERING,
+    FulfilmentState.DELIVERED: Outcome.ALREADY_DELIVERED,
+    FulfilmentState.FAILED: Outcome.DELIVERY_FAILED,
+    FulfilmentState.HELD: Outcome.HELD,
+    FulfilmentState.REJECTED: Outcome.REJECTED,
+}
+
+
+def outcome_of(fulfilment: Fulfilment) -> Outcome:
+    """Name what a fulfilment's state means to who asks now."""
+    return _OUTCOMES[FulfilmentState(fulfilment.state)]

@@ -5,7 +5,7 @@ No network call is made in here.
 """
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
@@ -13,42 +13,32 @@ from django.db import DatabaseError, IntegrityError
 from django.db import transaction as db_transaction
 
 from payments_pages.choices import Attributed, Door, EventKind, FulfilmentState, Reason, Verdict
-from payments_pages.client.resources import TransactionResource, read_metadata
+from payments_pages.client.resources import TransactionResource
 from payments_pages.conf import conf
 from payments_pages.confirmation.attribution import (
     Attribution,
-    Evidence,
     attribute,
-    expectation_of,
-    facts_of,
 )
-from payments_pages.confirmation.fulfilment import is_quiet, open_fulfilment, revise, stands
+from payments_pages.confirmation.evidence import (
+    attribution_of,
+    decide_about,
+    decision_on,
+    evidence_of,
+)
+from payments_pages.confirmation.fulfilment import UNFINISHED, open_fulfilment, revise, stands
 from payments_pages.confirmation.inbox import claimed_page
-from payments_pages.confirmation.mirror import find_transaction, merge_answer, write
-from payments_pages.confirmation.policy import POLICY_REASONS, Decision, decide
-from payments_pages.confirmation.statements import INSERT_EVENT
-from payments_pages.confirmation.verification import Claim, settle
+from payments_pages.confirmation.mirror import attach, find_transaction, merge_answer, write
+from payments_pages.confirmation.timeline import announce, append, note_decision
+from payments_pages.confirmation.verification import Claim, fence_off, settle
 from payments_pages.db.transient import is_transient, tried_again
 from payments_pages.models import (
-    Event,
-    ExpectedPayment,
     Fulfilment,
+    PaymentPage,
     Transaction,
     primary_alias,
 )
-from payments_pages.signals import fulfilment_held, transaction_changed, transaction_confirmed
 
-__all__ = [
-    "Recorded",
-    "announce",
-    "append",
-    "attribution_of",
-    "decide_about",
-    "decision_on",
-    "evidence_of",
-    "note_decision",
-    "record",
-]
+__all__ = ["LIFTABLE", "Recorded", "assign", "reconsider", "record"]
 
 logger = logging.getLogger("payments_pages.recording")
 
@@ -162,140 +152,108 @@ def _record(
     return Recorded(transaction, fulfilment, claimed)
 
 
-def evidence_of(
-    source: TransactionResource | Transaction, key: str, page_claim: UUID | None
-) -> Evidence:
-    """Gather what may say what a payment is for: its own words, and the page its payer came by."""
-    return Evidence(
-        reference=source.reference,
-        reference_key=key,
-        amount=source.amount,
-        currency=source.currency,
-        metadata=read_metadata(source.metadata),
-        page_claim=page_claim,
-    )
+LIFTABLE = frozenset({Reason.UNATTRIBUTED, Reason.PAGE_NOT_ON_SALE, Reason.OTHER_SITE})
+"""Holds that end by themselves, without a new answer, once what is known of pages has changed."""
 
 
-def attribution_of(existing: Transaction | None, evidence: Evidence) -> Attribution:
-    """Keep what is known; a later answer does not change what a payment was for.
+def reconsider(transaction: Transaction, *, page_claim: UUID | None, door: Door) -> bool:
+    """Decide again about what is open, by what is known now; True when that changed it.
 
-    Nor does it end a conflict of two sources: staff do, by naming one (our decision). But a claim
-    to a page may have given way to a better one (`attribution.giving_way`), and then:
-
-    - What was attributed by the old claim follows the new one, as long as it is not accepted.
-    - A conflict ends if the new claim names the very page that the other source names.
+    - Held for want of attribution, and now there is a claim to a page: a webhook may come before
+      the payer does, and then nothing says what was paid for until the callback's claim arrives
+      (our decision).
+    - Held for what was wrong with its page, which may be right by now: it is on sale again, or staff
+      said that this site sells it.
+    - Held, and the claim that it was attributed by has given way to another.
+    - Not delivered, and no success any more: it was reversed while an attempt was under way, which
+      then came to nothing (case C14). What staff have approved is theirs to decide.
     """
-    if existing is None or existing.attributed_by == Attributed.NONE:
-        return attribute(evidence, conf.attribution)
-    fulfilment: Fulfilment | None = getattr(existing, "fulfilment", None)
-    known = Attribution(
-        by=Attributed(existing.attributed_by),
-        page=existing.page,
-        expected=existing.expected_payment,
-        conflict=fulfilment is not None and fulfilment.reason == Reason.ATTRIBUTION_CONFLICT,
+    fulfilment: Fulfilment | None = getattr(transaction, "fulfilment", None)
+    if fulfilment is None:
+        return False
+    stopped = fulfilment.state in UNFINISHED and transaction.status != "success"
+    held = fulfilment.state == FulfilmentState.HELD
+    if not held and (not stopped or fulfilment.decided_by):
+        return False
+    evidence = evidence_of(transaction, transaction.reference_key, page_claim)
+    attribution = attribution_of(transaction, evidence)
+    if held and not _is_new(transaction, fulfilment, attribution):
+        return False
+    return _revise(transaction, fulfilment, attribution, door=door)
+
+
+def _is_new(transaction: Transaction, fulfilment: Fulfilment, attribution: Attribution) -> bool:
+    """Say whether a hold must be decided again: what it pays for, or its page, has changed."""
+    if _is_other(transaction, attribution):
+        return True
+    if fulfilment.reason == Reason.ATTRIBUTION_CONFLICT:
+        return not attribution.conflict
+    return fulfilment.reason in LIFTABLE and not stands(
+        fulfilment, decision_on(transaction, attribution)
     )
-    if fulfilment is not None and not _is_held_by_policy(fulfilment):
-        return known
-    if known.page is None or evidence.page_claim is None:
-        return known
-    agreed = known.page.token == evidence.page_claim
-    if agreed and known.conflict:
-        now = attribute(evidence, conf.attribution)
-        return known if now.conflict or now.page != known.page else now
-    if not agreed and known.by is Attributed.CALLBACK:
-        now = attribute(evidence, conf.attribution)
-        return known if now.by is Attributed.NONE else now
-    return known
 
 
-def _is_held_by_policy(fulfilment: Fulfilment) -> bool:
-    return fulfilment.state == FulfilmentState.HELD and fulfilment.reason in POLICY_REASONS
+def _is_other(transaction: Transaction, attribution: Attribution) -> bool:
+    known = (transaction.attributed_by, transaction.page, transaction.expected_payment)
+    return known != (attribution.by, attribution.page, attribution.expected)
 
 
-def decision_on(transaction: Transaction, attribution: Attribution) -> Decision:
-    """Decide about the mirrored row; nothing is written."""
-    expectation = expectation_of(attribution, transaction.reference_key)
-    return decide(facts_of(transaction), expectation, conf.mode)
+def _revise(
+    transaction: Transaction, fulfilment: Fulfilment, attribution: Attribution, *, door: Door
+) -> bool:
+    state, reason = fulfilment.state, fulfilment.reason
+    new = _is_other(transaction, attribution)
+
+    @db_transaction.atomic(using=primary_alias(Fulfilment), durable=True)
+    def once(_number: int) -> bool:
+        fulfilment.state, fulfilment.reason = state, reason
+        decision = decide_about(transaction, attribution)
+        if not revise(fulfilment, decision):
+            return False
+        if new:
+            attach(transaction, attribution)
+        note_decision(transaction, transaction.status, decision, door=door)
+        return True
+
+    changed = tried_again(once, using=primary_alias(Fulfilment))
+    if changed:
+        announce(transaction, transaction.status, fulfilment)
+    return changed
 
 
-def decide_about(transaction: Transaction, attribution: Attribution) -> Decision:
-    """Decide about the mirrored row, and take the expected payment if it is accepted.
+def assign(
+    seen: Fulfilment, page: PaymentPage, *, door: Door, actor: str, note: str
+) -> Fulfilment | None:
+    """Write down which page staff say a held payment pays for, and decide again by the policy.
 
-    The expected payment is taken by compare-and-set: of two references that pay for it at the
-    same moment one is accepted, the other held as a duplicate (case C61).
+    None when the fulfilment is no longer as it was `seen`: state, reason and attempt. Their word
+    says what is paid for, never that the amount is enough (our decision): a payment that does not
+    fit the page stays held, with the reason that is true then. An expected payment that the
+    payer's side had named is let go.
     """
-    facts = facts_of(transaction)
-    expectation = expectation_of(attribution, transaction.reference_key)
-    decision = decide(facts, expectation, conf.mode)
-    expected = attribution.expected
-    if decision.verdict is not Verdict.ACCEPT or expected is None or expectation is None:
-        return decision
-    if _take(expected, transaction.reference_key):
-        return decision
-    return decide(facts, replace(expectation, paid_by_other=True), conf.mode)
+    attribution = Attribution(by=Attributed.STAFF, page=page)
+    with db_transaction.atomic(using=primary_alias(Fulfilment), durable=True):
+        fence_off(seen.reference_key)
+        transaction = (
+            Transaction.objects.primary().select_related("fulfilment").get(pk=seen.transaction_id)
+        )
+        fulfilment: Fulfilment = transaction.fulfilment
+        decision = decide_about(transaction, attribution)
+        if _moved(fulfilment, seen) or not revise(fulfilment, decision):
+            # Nothing was said: whoever asks keeps the fence, an expected payment is not taken.
+            db_transaction.set_rollback(True, using=primary_alias(Fulfilment))
+            return None
+        attach(transaction, attribution)
+        detail = ": ".join(filter(None, (page.slug, note)))
+        append(transaction, [(EventKind.ATTRIBUTED, detail)], door=door, actor=actor)
+        note_decision(transaction, transaction.status, decision, door=door, actor=actor)
+    announce(transaction, transaction.status, fulfilment)
+    return fulfilment
 
 
-def _take(expected: ExpectedPayment, key: str) -> bool:
-    taken = (
-        ExpectedPayment.objects.primary()
-        .filter(pk=expected.pk, paid_by_key__in=["", key])
-        .update(paid_by_key=key)
+def _moved(fulfilment: Fulfilment, seen: Fulfilment) -> bool:
+    return (fulfilment.state, fulfilment.reason, fulfilment.attempts) != (
+        seen.state,
+        seen.reason,
+        seen.attempts,
     )
-    return bool(taken)
-
-
-def note_decision(
-    transaction: Transaction,
-    before: str,
-    decision: Decision | None,
-    *,
-    door: Door,
-    actor: str = "",
-    attempt: int = 0,
-) -> None:
-    """Append what happened to the timeline, in one statement."""
-    lines: list[tuple[EventKind, str]] = []
-    if attempt:
-        lines.append((EventKind.VERIFIED, f"attempt {attempt}: {transaction.status}"))
-    if before and before != transaction.status:
-        lines.append((EventKind.STATUS_CHANGED, f"{before} → {transaction.status}"))
-    if decision is not None:
-        accepted = decision.verdict is Verdict.ACCEPT
-        by = transaction.attributed_by
-        detail = f"{by}{', overpaid' if decision.overpaid else ''}"
-        lines.append(
-            (EventKind.ACCEPTED, detail) if accepted else (EventKind.HELD, str(decision.reason))
-        )
-    append(transaction, lines, door=door, actor=actor)
-
-
-def append(
-    transaction: Transaction, lines: list[tuple[EventKind, str]], *, door: Door, actor: str
-) -> None:
-    """Append lines to the timeline, in one statement; a line is its kind and its detail."""
-    events = [
-        Event(
-            reference_key=transaction.reference_key,
-            kind=kind,
-            door=door,
-            actor=actor,
-            detail=detail,
-        )
-        for kind, detail in lines
-    ]
-    if events:
-        INSERT_EVENT.run_all(primary_alias(Event), events)
-
-
-def announce(transaction: Transaction, before: str, changed: Fulfilment | None) -> None:
-    """Send the signals, after the commit. Nobody is called for what another site delivers."""
-    if transaction.status == "success" and before != "success":
-        transaction_confirmed.send_robust(sender=Transaction, transaction=transaction)
-    elif before and before != transaction.status:
-        transaction_changed.send_robust(
-            sender=Transaction, transaction=transaction, previous=before
-        )
-    if changed is None or is_quiet(changed):
-        return
-    if changed.state == FulfilmentState.HELD:
-        fulfilment_held.send_robust(sender=Fulfilment, fulfilment=changed)

@@ -14,8 +14,12 @@ register = template.Library()
 def payments_pages_totals(context: Context) -> dict[str, Any]:
     """Take the totals, with one query; the template's context must hold the request."""
     # Every template engine loads this module, on a site without Django's admin as well.
-    from payments_pages.admin.transactions.charts import HEIGHT, SLOT, WIDTH  # noqa: PLC0415
-    from payments_pages.admin.transactions.totals import build_strip  # noqa: PLC0415 - the admin is optional
+    from payments_pages.admin.transactions.totals import (  # noqa: PLC0415
+        HEIGHT,
+        SLOT,
+        WIDTH,
+        build_strip,
+    )
 
     sizes = {"width": WIDTH, "height": HEIGHT, "slot": SLOT}
     return {"strip": build_strip(context["request"]), **sizes}

@@ -29,14 +29,16 @@ Three ways in which a handler that looks right gives twice or not at all, and wh
 work in a plain `TestCase` too.
 """
 
-from payments_pages.testing.assertions import assert_delivered_once
-from payments_pages.testing.crashes import deliver_after_crash
 from payments_pages.testing.mixins import SandboxMixin
-from payments_pages.testing.payers import Visit, come_back, pay, pay_expected
-from payments_pages.testing.rushes import rush
+from payments_pages.testing.payers import Visit, come_back, pay, pay_expected, send_webhook
 from payments_pages.testing.sites import configured, make_page, sandboxed
-from payments_pages.testing.sweeps import let_time_pass, run_sweep
-from payments_pages.testing.webhooks import send_webhook
+from payments_pages.testing.trials import (
+    assert_delivered_once,
+    deliver_after_crash,
+    let_time_pass,
+    run_sweep,
+    rush,
+)
 
 __all__ = [
     "SandboxMixin",

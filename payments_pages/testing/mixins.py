@@ -9,10 +9,9 @@ from django.test import SimpleTestCase
 from payments_pages.choices import Outcome
 from payments_pages.models import PaymentPage
 from payments_pages.sandbox import Sandbox
-from payments_pages.testing.assertions import assert_delivered_once
 from payments_pages.testing.payers import Visit, pay
-from payments_pages.testing.rushes import rush
 from payments_pages.testing.sites import make_page, sandboxed
+from payments_pages.testing.trials import assert_delivered_once, rush
 
 __all__ = ["SandboxMixin"]
 

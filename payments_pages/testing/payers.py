@@ -1,5 +1,7 @@
 """Play a payer: pay at the sandbox, and come back."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -14,8 +16,9 @@ from payments_pages.confirmation.outcomes import describe
 from payments_pages.models import ExpectedPayment, Fulfilment, PaymentPage
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
+from payments_pages.signatures import sign
 
-__all__ = ["Visit", "come_back", "pay", "pay_expected"]
+__all__ = ["Visit", "come_back", "pay", "pay_expected", "send_webhook"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,3 +102,30 @@ def pay_expected(
         secure=True,
     )
     return Visit(reference=expected.reference, response=cast("HttpResponse", response))
+
+
+def send_webhook(
+    reference: str,
+    event: str = "charge.success",
+    *,
+    client: Client | None = None,
+    signature: str | None = None,
+    data: Mapping[str, Any] | None = None,
+) -> HttpResponse:
+    """Sign an event with this site's own settings and post it to its webhook; return the answer.
+
+    `signature` replaces the right one; `data` is added to what the event carries beside the
+    reference. The body decides nothing: make the transaction at the sandbox first.
+    """
+    name = "transaction_reference" if event.startswith("refund.") else "reference"
+    body = json.dumps({"event": event, "data": {name: reference, **(data or {})}}).encode()
+    if signature is None:
+        signature = sign(body, conf.webhook_secrets[0], conf.webhook_algorithm)
+    response = (client or Client()).post(
+        reverse("payments_pages:webhook"),
+        data=body,
+        content_type="application/json",
+        headers={conf.webhook_header: signature},
+        secure=True,
+    )
+    return cast("HttpResponse", response)

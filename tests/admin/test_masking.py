@@ -10,7 +10,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from payments_pages.admin.transactions.actions import ACTIONS, fingerprint
-from payments_pages.admin.transactions.customers import CUSTOMER_FIELDS
+from payments_pages.admin.transactions.search import CUSTOMER_FIELDS
 from payments_pages.choices import Door, Outcome
 from payments_pages.confirmation.confirm import confirm_payment
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification

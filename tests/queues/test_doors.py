@@ -11,7 +11,7 @@ from django.http import HttpResponse
 
 from payments_pages.choices import Door, Outcome
 from payments_pages.choices import FulfilmentState as State
-from payments_pages.confirmation import nudging, worker
+from payments_pages.confirmation import background, nudging
 from payments_pages.confirmation.background import oldest_due, sweep_due
 from payments_pages.confirmation.confirm import Confirmation, confirm_payment
 from payments_pages.db.expressions import from_now
@@ -71,7 +71,7 @@ def test_a_worker_delivers_it_once_whatever_the_number_of_messages(
     buy: Any, sandbox: Sandbox
 ) -> None:
     buy()
-    outcomes = [worker.take_message(reference) for reference in SENT * 3]
+    outcomes = [background.take_message(reference) for reference in SENT * 3]
     assert outcomes == [Outcome.DELIVERED, Outcome.ALREADY_DELIVERED, Outcome.ALREADY_DELIVERED]
     assert Good.objects.get().attempt == the_row().attempts == 1
     assert sandbox.verify_calls("PPG-1012") == 1, "the worker has no need to ask again"
@@ -90,10 +90,10 @@ def test_who_comes_back_sends_it_again(buy: Any, configure: Any) -> None:
     buy()
     assert buy().outcome is Outcome.DELIVERING
     configure(HANDLER="tests.goods.handlers.fail_first")
-    assert worker.take_message("PPG-1012") is Outcome.DELIVERY_FAILED
+    assert background.take_message("PPG-1012") is Outcome.DELIVERY_FAILED
     assert buy().outcome is Outcome.DELIVERY_FAILED
     assert SENT == ["PPG-1012"] * 3
-    assert worker.take_message("PPG-1012") is Outcome.DELIVERED
+    assert background.take_message("PPG-1012") is Outcome.DELIVERED
 
 
 def test_what_a_worker_is_at_is_neither_sent_nor_waited_for(buy: Any) -> None:
@@ -205,13 +205,13 @@ def test_a_delivery_that_is_neither_stops_before_anything_is_asked(
 
 @pytest.mark.parametrize("reference", ["", "../page/1", "a b", "x" * 200])
 def test_a_message_that_is_no_reference_does_nothing(sandbox: Sandbox, reference: str) -> None:
-    assert worker.take_message(reference) is None
+    assert background.take_message(reference) is None
     assert not Verification.objects.exists()
 
 
 def test_a_forged_message_delivers_nothing(tea_box: PaymentPage, sandbox: Sandbox) -> None:
-    assert worker.take_message("PPG-9999") is Outcome.UNKNOWN
+    assert background.take_message("PPG-9999") is Outcome.UNKNOWN
     sandbox.pay("tea-box", reference="PPG-2", status="failed")
-    assert worker.take_message("PPG-2") is Outcome.NOT_PAID
+    assert background.take_message("PPG-2") is Outcome.NOT_PAID
     assert not Fulfilment.objects.exists()
     assert not Good.objects.exists()

@@ -16,8 +16,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from payments_pages.admin.errors import explain
-from payments_pages.admin.pages.addressed import PagesPart
 from payments_pages.admin.pages.formats import badges, price
+from payments_pages.admin.readonly import PagesPart
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import PaymentPage
 from payments_pages.pages.changes import keep_theirs, send_ours_back, set_active

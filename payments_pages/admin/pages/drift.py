@@ -12,8 +12,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from payments_pages.admin.errors import explain
-from payments_pages.admin.pages.addressed import PagesPart
 from payments_pages.admin.pages.formats import field_label, field_value
+from payments_pages.admin.readonly import PagesPart
 from payments_pages.db.transactions import outside_transactions
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import PaymentPage

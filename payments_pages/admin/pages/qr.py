@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from payments_pages.admin.pages.addressed import PagesPart
+from payments_pages.admin.readonly import PagesPart
 from payments_pages.db.transactions import outside_transactions
 from payments_pages.models import PaymentPage
 from payments_pages.pages.changes import public_url

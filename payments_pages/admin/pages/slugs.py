@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonR
 from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 
-from payments_pages.admin.pages.addressed import PagesPart
+from payments_pages.admin.readonly import PagesPart
 from payments_pages.client.factory import get_client
 from payments_pages.conf import conf
 from payments_pages.db.transactions import outside_transactions

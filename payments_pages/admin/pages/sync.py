@@ -27,7 +27,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from payments_pages.admin.errors import explain
-from payments_pages.admin.pages.addressed import PagesPart
+from payments_pages.admin.readonly import PagesPart
 from payments_pages.db.transactions import outside_transactions
 from payments_pages.exceptions import (
     AuthenticationFailed,

@@ -14,31 +14,22 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from payments_pages.admin.errors import explain
-from payments_pages.admin.formats import ltr
+from payments_pages.admin.errors import busy, explain
+from payments_pages.admin.formats import ltr, paid_of
 from payments_pages.admin.readonly import ReadOnlyAdmin
 from payments_pages.admin.statuses import delivery_status, payment_status
 from payments_pages.admin.transactions.actions import ACTIONS, Action, fingerprint
-from payments_pages.admin.wording import paid_of
 from payments_pages.choices import FulfilmentState
 from payments_pages.db.transactions import outside_transactions
-from payments_pages.db.transient import is_transient
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import Fulfilment, Transaction
 
-__all__ = ["Acting", "busy", "who"]
+__all__ = ["Acting", "who"]
 
 
 def who(request: HttpRequest) -> str:
     """Return the name that goes into the timeline, as long as its column takes."""
     return request.user.get_username()[:150]
-
-
-def busy(error: DatabaseError | InterfaceError) -> str:
-    """Say that a database error may pass; raise any other."""
-    if not is_transient(error):
-        raise error
-    return _("The database is busy. Look at the payment before you try again.")
 
 
 class Acting(ReadOnlyAdmin):

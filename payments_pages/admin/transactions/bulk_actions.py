@@ -13,13 +13,12 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from payments_pages.admin.errors import explain
-from payments_pages.admin.formats import ltr
+from payments_pages.admin.errors import busy, explain
+from payments_pages.admin.formats import ltr, paid_of
 from payments_pages.admin.readonly import ReadOnlyAdmin
 from payments_pages.admin.statuses import delivery_status
-from payments_pages.admin.transactions.action_views import busy, who
+from payments_pages.admin.transactions.action_views import who
 from payments_pages.admin.transactions.actions import ACTIONS, Action, ask, fingerprint
-from payments_pages.admin.wording import paid_of
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import Transaction
 from payments_pages.staff import decisions

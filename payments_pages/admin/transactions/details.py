@@ -11,13 +11,21 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from payments_pages.admin.formats import ltr, mode_name, moment, money, pretty
+from payments_pages.admin.formats import (
+    ltr,
+    mode_name,
+    moment,
+    money,
+    own_words,
+    page_name,
+    paid_of,
+    pretty,
+)
 from payments_pages.admin.statuses import delivery_status, payment_status
 from payments_pages.admin.timeline import tell
 from payments_pages.admin.transactions.action_views import Acting
 from payments_pages.admin.transactions.explanation import why
 from payments_pages.admin.transactions.search import CUSTOMERS
-from payments_pages.admin.wording import own_words, page_name, paid_of
 from payments_pages.choices import Mode
 from payments_pages.models import Fulfilment, Transaction, Verification
 

@@ -7,9 +7,8 @@ from typing import Final
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from payments_pages.admin.formats import ltr, mode_name, moment, money
+from payments_pages.admin.formats import ltr, mode_name, moment, money, own_words, price_of, words
 from payments_pages.admin.transactions.holds import advice_of, facts_of
-from payments_pages.admin.wording import own_words, price_of, words
 from payments_pages.choices import FulfilmentState, VerificationState
 from payments_pages.conf import conf
 from payments_pages.confirmation.fulfilment import is_quiet

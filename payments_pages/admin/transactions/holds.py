@@ -7,8 +7,17 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from payments_pages.admin.formats import ltr, mode_name, moment, money
-from payments_pages.admin.wording import own_words, page_name, paid_of, price_of, words
+from payments_pages.admin.formats import (
+    ltr,
+    mode_name,
+    moment,
+    money,
+    own_words,
+    page_name,
+    paid_of,
+    price_of,
+    words,
+)
 from payments_pages.choices import Attributed, Reason
 from payments_pages.conf import conf
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification

@@ -8,16 +8,14 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy
 
 from payments_pages.admin.filters import CurrencyFilter, ModeFilter, PageFilter, StatusFilter
-from payments_pages.admin.formats import ltr, moment
+from payments_pages.admin.formats import ltr, moment, paid_of
 from payments_pages.admin.statuses import delivery_status, payment_status
 from payments_pages.admin.transactions.bulk_actions import Selected, verify_again
-from payments_pages.admin.transactions.customers import Customers
 from payments_pages.admin.transactions.details import Details
 from payments_pages.admin.transactions.export import Export, export_selected
 from payments_pages.admin.transactions.filters import DeliveryFilter, HoldFilter
-from payments_pages.admin.transactions.search import CUSTOMERS, Search
+from payments_pages.admin.transactions.search import CUSTOMERS, Customers, Search
 from payments_pages.admin.transactions.verify_reference import ByHand
-from payments_pages.admin.wording import paid_of
 from payments_pages.models import Transaction
 from payments_pages.staff.masking import mask_email
 

@@ -1,6 +1,6 @@
 """Find a payment by its whole reference, or by the beginning of the payer's e-mail address."""
 
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import messages
 from django.db.models import QuerySet
@@ -14,10 +14,12 @@ from payments_pages.exceptions import InvalidReference
 from payments_pages.models import Transaction, Verification
 from payments_pages.references import check_reference, text_key
 
-__all__ = ["SEARCH", "Search", "keys_of"]
+__all__ = ["CUSTOMER_FIELDS", "SEARCH", "Customers", "Search", "keys_of", "sees_customers"]
 
 SEARCH = "q"
 """The query parameter of Django's search box."""
+
+
 CUSTOMERS = "payments_pages.view_customer_details"
 
 
@@ -80,3 +82,29 @@ class Search(ReadOnlyAdmin):
     def _open(self, model: str, pk: int) -> HttpResponse:
         name = f"admin:payments_pages_{model}_change"
         return HttpResponseRedirect(reverse(name, args=[pk], current_app=self.admin_site.name))
+
+
+CUSTOMER_FIELDS: Final = frozenset(
+    {"authorization", "customer", "customer_email", "ip_address", "log", "metadata", "unreadable"}
+)
+"""Columns of a transaction that may hold what a payer typed, or say who they are."""
+
+
+def sees_customers(request: HttpRequest) -> bool:
+    """Say whether this person may see customers' details."""
+    return request.user.has_perm(CUSTOMERS)
+
+
+class Customers(ReadOnlyAdmin):
+    """Refuse filters in the address that ask about a hidden field.
+
+    Django allows a filter by any column of a list's own model: without the permission,
+    `?customer_email__startswith=n` would find out, letter by letter, what the cell does not show.
+    """
+
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
+        """Refuse to filter by what is hidden; Django answers 400."""
+        if lookup.split("__", maxsplit=1)[0] in CUSTOMER_FIELDS and not sees_customers(request):
+            return False
+        allowed: bool = super().lookup_allowed(lookup, value, request)
+        return allowed

@@ -11,9 +11,9 @@ from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from payments_pages.admin.errors import explain
+from payments_pages.admin.errors import busy, explain
 from payments_pages.admin.readonly import ReadOnlyAdmin
-from payments_pages.admin.transactions.action_views import busy, who
+from payments_pages.admin.transactions.action_views import who
 from payments_pages.admin.transactions.actions import ask
 from payments_pages.choices import Outcome
 from payments_pages.confirmation.confirm import Confirmation
