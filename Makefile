@@ -41,7 +41,7 @@ bench: $(VENV)/.bench$(KIND) ## measure callbacks against the floor and the peer
 	exec "$(VENV)/bin/python" -m bench $(ARGS)
 
 .PHONY: check
-check: $(VENV)/.dev$(KIND) ## format, lint, types, migrations, layers, translations
+check: $(VENV)/.dev$(KIND) ## format, lint, types, migrations, rooms, translations
 	PYTHON="$(VENV)/bin/python" scripts/check
 
 .PHONY: screenshots

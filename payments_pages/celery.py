@@ -46,7 +46,7 @@ _ONCE_MORE: dict[str, float] = {
 def take_reference(reference: str) -> None:
     """Take one reference through the path."""
     # Not above: a site's app module imports this one before Django has loaded its apps.
-    from payments_pages.confirmation.background import take_message  # noqa: PLC0415
+    from payments_pages.confirmation import take_message  # noqa: PLC0415
 
     take_message(reference)
 
@@ -55,7 +55,7 @@ def take_reference(reference: str) -> None:
 def sweep() -> None:
     """Take what is due. Beside the sweep of cron, not in its place: a dead broker stops this one."""
     # As above: the models are not there yet when this module is.
-    from payments_pages.confirmation.background import sweep_due  # noqa: PLC0415
+    from payments_pages.confirmation import sweep_due  # noqa: PLC0415
 
     sweep_due()
 

@@ -7,7 +7,7 @@ has tasks from 6.0 on; Django 5.2 needs the backport (extra `tasks`).
 from collections.abc import Callable
 from typing import Any
 
-from payments_pages.confirmation.background import take_message
+from payments_pages.confirmation import take_message
 from payments_pages.exceptions import ConfigurationError
 
 # Optional: Celery, for one, looks for a module of this name in every app and must be able to load

@@ -19,7 +19,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 
-from payments_pages.client.factory import GATES
+from payments_pages.client import GATES
 from payments_pages.models import ExpectedPayment, PaymentPage
 from payments_pages.pages.changes import slug_key
 from payments_pages.references import reference_key

@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
-from payments_pages.client.factory import GATES
-from payments_pages.confirmation import verification
-from payments_pages.confirmation.background import sweep_due, take_message
-from payments_pages.confirmation.confirm import confirm_payment
-from payments_pages.db.transient import tried_again
+from payments_pages.client import GATES
+from payments_pages.confirmation import confirm_payment, sweep_due, take_message, verification
+from payments_pages.db import tried_again
 from payments_pages.exceptions import DecisionError
 from payments_pages.models import (
     Event,

@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment, confirm_payment_on_commit
-from payments_pages.confirmation.policy import POLICY_REASONS
+from payments_pages.confirmation import (
+    POLICY_REASONS,
+    confirm_payment,
+    confirm_payment_on_commit,
+    sweep_due,
+)
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass

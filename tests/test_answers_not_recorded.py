@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from payments_pages.choices import Outcome, VerificationState
-from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation import sweep_due
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass

@@ -5,9 +5,7 @@ from typing import Any
 import pytest
 
 from payments_pages.choices import Attributed, Door, FulfilmentState, Outcome, Reason
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import Confirmation, confirm_payment
-from payments_pages.confirmation.recording import assign
+from payments_pages.confirmation import Confirmation, assign, confirm_payment, sweep_due
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.signals import fulfilment_held

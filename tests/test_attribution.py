@@ -6,13 +6,8 @@ from typing import Any
 import pytest
 
 from payments_pages.choices import Attributed
-from payments_pages.confirmation.attribution import (
-    STEPS,
-    Attribution,
-    Evidence,
-    attribute,
-    expectation_of,
-)
+from payments_pages.confirmation import STEPS
+from payments_pages.confirmation.attribution import Attribution, Evidence, attribute, expectation_of
 from payments_pages.confirmation.policy import Expectation, Offer
 from payments_pages.models import PaymentPage
 from payments_pages.references import reference_key

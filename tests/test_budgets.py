@@ -15,11 +15,8 @@ from django.core.management import call_command
 from django.test import Client
 
 from payments_pages.choices import Door, Outcome, VerificationState
-from payments_pages.client.factory import GATES
-from payments_pages.confirmation import admission
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
-from payments_pages.confirmation.outcomes import Confirmation
+from payments_pages.client import GATES
+from payments_pages.confirmation import Confirmation, admission, confirm_payment, sweep_due
 from payments_pages.exceptions import NotAsked
 from payments_pages.models import Fulfilment, PaymentPage, Verification
 from payments_pages.sandbox import Sandbox

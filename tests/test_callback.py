@@ -11,8 +11,7 @@ from django.test import Client, override_settings
 from django.urls import reverse
 
 from payments_pages.choices import Door, Outcome
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment, sweep_due
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass

@@ -10,9 +10,14 @@ from django.db.models import QuerySet
 from django.test import Client
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason, VerificationState
-from payments_pages.confirmation.background import oldest_due, sweep_due
-from payments_pages.confirmation.confirm import Confirmation, confirm_payment
-from payments_pages.confirmation.due import strangers, waiting_references
+from payments_pages.confirmation import (
+    Confirmation,
+    confirm_payment,
+    oldest_due,
+    sweep_due,
+    waiting_references,
+)
+from payments_pages.confirmation.due import strangers
 from payments_pages.models import (
     ExpectedPayment,
     Fulfilment,
@@ -21,8 +26,7 @@ from payments_pages.models import (
     Verification,
 )
 from payments_pages.sandbox import Sandbox
-from payments_pages.staff import decisions
-from payments_pages.staff.attention import Attention, look
+from payments_pages.staff import Attention, decisions, look
 from payments_pages.testing import let_time_pass
 from tests.goods.models import Good
 

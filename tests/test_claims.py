@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from payments_pages.choices import Attributed, FulfilmentState, Reason
-from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation import sweep_due
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass

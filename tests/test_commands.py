@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from payments_pages.choices import Door, FulfilmentState
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Fulfilment, PaymentPage, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass

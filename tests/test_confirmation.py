@@ -8,13 +8,13 @@ from django.db import transaction as db_transaction
 from django.test.utils import CaptureQueriesContext
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason, VerificationState
-from payments_pages.client.factory import get_client
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import (
+from payments_pages.client import get_client
+from payments_pages.confirmation import (
     Confirmation,
     confirm_payment,
     confirm_payment_on_commit,
     describe,
+    sweep_due,
 )
 from payments_pages.exceptions import InvalidReference, OpenTransactionError
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification

@@ -31,11 +31,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
-from payments_pages.db.expressions import UtcNow, from_now
-from payments_pages.db.transactions import refuse_open_transaction
-from payments_pages.db.transient import is_transient
+from payments_pages.confirmation import confirm_payment, sweep_due
+from payments_pages.db import UtcNow, from_now, is_transient, refuse_open_transaction
 from payments_pages.exceptions import OpenTransactionError
 from payments_pages.models import Fulfilment, PaymentPage, Verification
 from payments_pages.references import text_key

@@ -9,10 +9,9 @@ from django.db import InterfaceError, connection
 
 from payments_pages.choices import Door, Outcome
 from payments_pages.choices import FulfilmentState as State
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import Confirmation, confirm_payment
+from payments_pages.confirmation import Confirmation, confirm_payment, renew_lease, sweep_due
 from payments_pages.confirmation.delivery import deliver
-from payments_pages.confirmation.fulfilment import claim, renew_lease
+from payments_pages.confirmation.fulfilment import claim
 from payments_pages.db import transient
 from payments_pages.models import Event, Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox

@@ -16,7 +16,7 @@ from django.urls import reverse
 
 from example_project.shop.popup import content_policy
 from payments_pages.choices import Door, Outcome
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import ExpectedPayment, Fulfilment
 from payments_pages.sandbox import Sandbox
 from payments_pages.views.confirm import STATUSES

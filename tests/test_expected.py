@@ -14,8 +14,7 @@ from payments_pages.choices import (
     Reason,
     VerificationState,
 )
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment, sweep_due
 from payments_pages.models import (
     ExpectedPayment,
     Fulfilment,

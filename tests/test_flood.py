@@ -10,9 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from payments_pages.choices import Door, Outcome, VerificationState
-from payments_pages.confirmation import admission
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import admission, confirm_payment, sweep_due
 from payments_pages.models import PaymentPage, Verification
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox

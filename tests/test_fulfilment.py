@@ -7,10 +7,8 @@ import pytest
 
 from payments_pages.choices import Door, EventKind, Outcome, Reason
 from payments_pages.choices import FulfilmentState as State
-from payments_pages.confirmation import delivery
+from payments_pages.confirmation import Confirmation, confirm_payment, delivery, sweep_due
 from payments_pages.confirmation import fulfilment as module
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import Confirmation, confirm_payment
 from payments_pages.confirmation.delivery import deliver
 from payments_pages.confirmation.fulfilment import await_delivery, claim
 from payments_pages.models import Event, Fulfilment, PaymentPage

@@ -11,7 +11,7 @@ from django.db import connection
 from django.utils import timezone
 
 from payments_pages.choices import Door, FulfilmentState, Outcome
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.models.fulfilments import derive_idempotency_key
 from payments_pages.references import reference_key

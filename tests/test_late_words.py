@@ -9,9 +9,12 @@ import pytest
 from django.db import transaction as db_transaction
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason, VerificationState
-from payments_pages.confirmation import verification
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment, confirm_payment_on_commit
+from payments_pages.confirmation import (
+    confirm_payment,
+    confirm_payment_on_commit,
+    sweep_due,
+    verification,
+)
 from payments_pages.confirmation.due import purge_unknown
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.references import reference_key

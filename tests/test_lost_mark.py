@@ -9,8 +9,7 @@ import pytest
 from django.db import DatabaseError, OperationalError, connection, transaction
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment, sweep_due
 from payments_pages.db import transient
 from payments_pages.models import Event, Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox

@@ -9,8 +9,7 @@ from django.db.models import ProtectedError
 
 from payments_pages.choices import Door, Outcome
 from payments_pages.choices import FulfilmentState as State
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment, sweep_due
 from payments_pages.models import Event, Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass

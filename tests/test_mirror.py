@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payments_pages.choices import Attributed, Door, Outcome
-from payments_pages.client.resources import TransactionResource, read_metadata
-from payments_pages.confirmation.attribution import Attribution
-from payments_pages.confirmation.confirm import Confirmation, confirm_payment
-from payments_pages.confirmation.mirror import (
+from payments_pages.client import TransactionResource, read_metadata
+from payments_pages.confirmation import (
+    Confirmation,
+    confirm_payment,
     find_by_token,
     find_transaction,
-    may_follow,
-    merge_answer,
 )
+from payments_pages.confirmation.attribution import Attribution
+from payments_pages.confirmation.mirror import may_follow, merge_answer
 from payments_pages.models import PaymentPage, Transaction
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox

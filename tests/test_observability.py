@@ -14,7 +14,7 @@ from prometheus_client import REGISTRY
 
 from payments_pages import signals
 from payments_pages.choices import Door
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import PaymentPage
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass

@@ -9,11 +9,10 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 
-from payments_pages.client.resources import PageResource
+from payments_pages.client import PageResource
 from payments_pages.exceptions import UnreadablePage
 from payments_pages.models import PaymentPage
-from payments_pages.pages.changes import send_ours_back, set_active, update_page
-from payments_pages.pages.sync import sync_pages
+from payments_pages.pages import send_ours_back, set_active, sync_pages, update_page
 from payments_pages.sandbox import Sandbox
 from tests.admin.pages.over_http import LIST, SYNC, change_url, fields_of, text
 

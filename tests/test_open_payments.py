@@ -6,8 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from payments_pages.choices import Door, Outcome, VerificationState
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment, sweep_due
 from payments_pages.models import ExpectedPayment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass

@@ -15,7 +15,7 @@ from django.urls import reverse
 from jsonschema import Draft202012Validator
 
 from payments_pages.choices import Door, FulfilmentState, Outcome
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Fulfilment, PaymentPage, Transaction
 from payments_pages.sandbox import Sandbox
 from payments_pages.views.confirm import LIMIT as CONFIRM_LIMIT

@@ -13,9 +13,8 @@ from django.utils import translation
 
 from payments_pages.exceptions import PageError
 from payments_pages.models import PaymentPage
-from payments_pages.pages.changes import callback_url, create_page
-from payments_pages.pages.links import is_same_callback
-from payments_pages.pages.origins import is_origin, is_reserved, return_origin
+from payments_pages.pages import callback_url, create_page, is_origin, is_reserved, is_same_callback
+from payments_pages.pages.origins import return_origin
 from payments_pages.sandbox import Sandbox
 from tests.admin.pages.over_http import ADD, change_url, text
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from payments_pages.models import PaymentPage
-from payments_pages.models.ownership import ELSEWHERE, is_sold_here, this_site
+from payments_pages.models import ELSEWHERE, PaymentPage, this_site
+from payments_pages.models.ownership import is_sold_here
 
 pytestmark = pytest.mark.django_db
 

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 
 from example_project.shop.models import Offer
 from payments_pages.choices import Door
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.exceptions import PageError, ServiceError
 from payments_pages.models import (
     Event,
@@ -29,9 +29,7 @@ from payments_pages.models import (
     Transaction,
     Verification,
 )
-from payments_pages.pages.changes import create_page
-from payments_pages.pages.slugs import slug_key
-from payments_pages.pages.sync import sync_pages
+from payments_pages.pages import create_page, slug_key, sync_pages
 from payments_pages.sandbox import Sandbox
 from payments_pages.sandbox.state import SlugTakenError
 from tests.goods.models import Good

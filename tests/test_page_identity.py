@@ -8,12 +8,18 @@ from django.db import IntegrityError, connection
 from django.test import Client
 
 from payments_pages.choices import Attributed, Door, Outcome
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.exceptions import PageError
 from payments_pages.models import PaymentPage, Transaction
-from payments_pages.pages.changes import create_page, keep_theirs, look, set_active, update_page
-from payments_pages.pages.slugs import slug_key
-from payments_pages.pages.sync import sync_pages
+from payments_pages.pages import (
+    create_page,
+    keep_theirs,
+    look,
+    set_active,
+    slug_key,
+    sync_pages,
+    update_page,
+)
 from payments_pages.sandbox import Sandbox
 from tests.admin.pages.over_http import LIST, add, change_url, text
 from tests.conftest import meanwhile

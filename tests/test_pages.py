@@ -18,13 +18,8 @@ from payments_pages.exceptions import (
 )
 from payments_pages.models import PaymentPage
 from payments_pages.money import format_amount, parse_amount
-from payments_pages.pages.changes import (
-    create_page,
-    public_url,
-    resume_page,
-    set_active,
-    update_page,
-)
+from payments_pages.pages import create_page, public_url, set_active, update_page
+from payments_pages.pages.changes import resume_page
 from payments_pages.sandbox import Sandbox
 from tests.conftest import in_thread
 

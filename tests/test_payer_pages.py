@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from payments_pages.choices import Door, FulfilmentState, Outcome
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass

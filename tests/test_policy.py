@@ -8,15 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payments_pages.choices import Reason, Verdict
-from payments_pages.confirmation.policy import (
-    POLICY_REASONS,
-    Decision,
-    Expectation,
-    Facts,
-    Offer,
-    decide,
-    fits,
-)
+from payments_pages.confirmation import POLICY_REASONS
+from payments_pages.confirmation.policy import Decision, Expectation, Facts, Offer, decide, fits
 
 NOON = dt.datetime(2026, 11, 28, 12, tzinfo=dt.UTC)
 BEFORE, AFTER = NOON - dt.timedelta(seconds=1), NOON + dt.timedelta(seconds=1)

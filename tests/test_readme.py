@@ -16,7 +16,7 @@ import responses
 from django.core.management import call_command
 
 from payments_pages.choices import Door, Outcome
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass

@@ -6,9 +6,8 @@ import pytest
 from django.db import transaction as db_transaction
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason, VerificationState
-from payments_pages.client.factory import get_client
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import Confirmation, confirm_payment
+from payments_pages.client import get_client
+from payments_pages.confirmation import Confirmation, confirm_payment, sweep_due
 from payments_pages.confirmation.recording import record
 from payments_pages.confirmation.verification import Claim
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification

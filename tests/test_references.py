@@ -14,8 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from payments_pages.choices import Door
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment, confirm_payment_on_commit
+from payments_pages.confirmation import confirm_payment, confirm_payment_on_commit, sweep_due
 from payments_pages.exceptions import InvalidReference
 from payments_pages.models import ExpectedPayment, PaymentPage, Transaction, Verification
 from payments_pages.references import LONGEST, check_reference

@@ -11,9 +11,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
-from payments_pages.pages.sync import sync_pages
+from payments_pages.pages import sync_pages
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
 from tests.goods.external import CALLS

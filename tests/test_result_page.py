@@ -13,7 +13,7 @@ from django.urls import reverse
 
 import payments_pages
 from payments_pages.choices import Door, FulfilmentState, Outcome
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Fulfilment, PaymentPage, Transaction
 from payments_pages.sandbox import Sandbox
 from payments_pages.views.rendering import PAGES

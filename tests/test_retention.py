@@ -22,7 +22,7 @@ from payments_pages.choices import (
     Reason,
     VerificationState,
 )
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import (
     Event,
     ExpectedPayment,
@@ -33,7 +33,7 @@ from payments_pages.models import (
 )
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
-from payments_pages.staff.retention import forget_payers, purge_events, purge_lapsed
+from payments_pages.staff import forget_payers, purge_events, purge_lapsed
 from tests.conftest import expect_payment
 from tests.goods.models import Good
 

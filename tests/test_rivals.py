@@ -11,7 +11,7 @@ from django.db import OperationalError, connection
 from django.db import transaction as db_transaction
 
 from payments_pages.confirmation.rivals import wait_while
-from payments_pages.db.row_locks import change_unless_held
+from payments_pages.db import change_unless_held
 from payments_pages.models import PaymentPage
 from tests.conftest import in_thread
 

@@ -11,9 +11,8 @@ from django.db import InterfaceError, OperationalError, ProgrammingError, connec
 from django.dispatch import Signal
 
 from payments_pages.choices import Door, Outcome
-from payments_pages.confirmation.confirm import confirm_payment
-from payments_pages.db import transient
-from payments_pages.db.transient import tried_again
+from payments_pages.confirmation import confirm_payment
+from payments_pages.db import transient, tried_again
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.signals import fulfilment_failed, fulfilment_held

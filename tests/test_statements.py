@@ -25,8 +25,7 @@ from payments_pages.confirmation.statements import (
     TRANSACTION_BY_KEY,
     VERIFICATION_BY_KEY,
 )
-from payments_pages.db.compiled import Given, Select, Update
-from payments_pages.db.expressions import UtcNow
+from payments_pages.db import Given, Select, Update, UtcNow
 from payments_pages.models import (
     Event,
     ExpectedPayment,

@@ -8,9 +8,9 @@ from django.utils import timezone
 
 from payments_pages.exceptions import InvalidResponse, ServiceError, ServiceUnavailable
 from payments_pages.models import PaymentPage
+from payments_pages.pages import create_page, pages_of_equal_price, sync_pages
 from payments_pages.pages import sync as sync_module
-from payments_pages.pages.changes import create_page, slug_key
-from payments_pages.pages.sync import pages_of_equal_price, sync_pages
+from payments_pages.pages.changes import slug_key
 from payments_pages.sandbox import Sandbox
 
 pytestmark = pytest.mark.django_db

@@ -7,8 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from payments_pages.models import PaymentPage
-from payments_pages.pages.slugs import slug_key
-from payments_pages.pages.sync import sync_pages
+from payments_pages.pages import slug_key, sync_pages
 from payments_pages.sandbox import Sandbox
 from tests.long import count
 

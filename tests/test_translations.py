@@ -17,7 +17,7 @@ from django.utils.translation import ngettext
 
 import payments_pages
 from payments_pages.choices import Door, EventKind
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from tests.conftest import mirror_another

@@ -18,9 +18,12 @@ from django.test import Client
 from django.urls import reverse
 
 from payments_pages.choices import Door, Outcome, VerificationState
-from payments_pages.confirmation import verification
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment, confirm_payment_on_commit
+from payments_pages.confirmation import (
+    confirm_payment,
+    confirm_payment_on_commit,
+    sweep_due,
+    verification,
+)
 from payments_pages.confirmation.due import purge_unknown
 from payments_pages.models import PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox

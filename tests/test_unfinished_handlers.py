@@ -9,7 +9,7 @@ from django.core.checks import run_checks
 
 from payments_pages.choices import Door, Outcome, Reason
 from payments_pages.choices import FulfilmentState as State
-from payments_pages.confirmation.confirm import Confirmation, confirm_payment
+from payments_pages.confirmation import Confirmation, confirm_payment
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
 from payments_pages.staff import decisions

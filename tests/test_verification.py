@@ -9,8 +9,7 @@ from django.utils import timezone
 
 from payments_pages.choices import Door
 from payments_pages.choices import VerificationState as State
-from payments_pages.confirmation import inbox, verification
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment, inbox, verification
 from payments_pages.confirmation.due import purge_unknown
 from payments_pages.exceptions import (
     AuthenticationFailed,

@@ -12,13 +12,12 @@ from django.db import DatabaseError
 from django.test import Client
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason, VerificationState
-from payments_pages.client.factory import GATES
+from payments_pages.client import GATES
 from payments_pages.client.resilience import FAILURES
 from payments_pages.conf import KEYS
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment, sweep_due
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
-from payments_pages.pages.changes import create_page, set_active
+from payments_pages.pages import create_page, set_active
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
 from tests.doors.signing import HEADER, SECRET, event, post

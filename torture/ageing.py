@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from payments_pages.choices import Door
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment, sweep_due
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
 from torture.pace import hurry

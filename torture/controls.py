@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from django.db import IntegrityError, transaction
 
-from payments_pages.client.factory import get_client
+from payments_pages.client import get_client
 from torture.effects.models import Effect, Mark
 from torture.handlers import begins, dawdle
 from torture.plan import PRICE

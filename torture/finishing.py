@@ -9,8 +9,7 @@ from uuid import UUID
 from django.db.models import F
 
 from payments_pages.choices import Door, FulfilmentState
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment, sweep_due
 from payments_pages.models import Fulfilment, Verification
 from torture.controls import CONTROLS
 from torture.notices import signed

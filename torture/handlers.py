@@ -7,7 +7,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
-from payments_pages.confirmation.fulfilment import renew_lease
+from payments_pages.confirmation import renew_lease
 from payments_pages.models import Fulfilment
 from torture.effects.models import Effect
 from torture.traces import Trace

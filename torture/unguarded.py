@@ -13,10 +13,8 @@ from django.db.models import BigAutoField, F, IntegerField
 from payments_pages.choices import FulfilmentState, Reason
 from payments_pages.conf import conf
 from payments_pages.confirmation import delivery
-from payments_pages.db.compiled import Given, Update
-from payments_pages.db.expressions import UtcNow, from_now
-from payments_pages.models import Fulfilment
-from payments_pages.models.fulfilments import FulfilmentQuerySet
+from payments_pages.db import Given, Update, UtcNow, from_now
+from payments_pages.models import Fulfilment, FulfilmentQuerySet
 
 __all__ = ["GUARDS", "take_guards_away"]
 

@@ -13,9 +13,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 from payments_pages.choices import Door
-from payments_pages.confirmation.background import sweep_due, take_message
-from payments_pages.confirmation.confirm import confirm_payment
-from payments_pages.db.transient import is_transient
+from payments_pages.confirmation import confirm_payment, sweep_due, take_message
+from payments_pages.db import is_transient
 from torture.controls import CONTROLS
 from torture.handlers import begins
 from torture.messages import take

@@ -30,7 +30,7 @@ def bare(service: str) -> Callable[[str], Any]:
 
 def ours(service: str) -> Callable[[str], Any]:
     """Use ours as the path does: built for each call."""
-    from payments_pages.client.operations import Client
+    from payments_pages.client import Client
     from payments_pages.client.resilience import Gates
 
     gates = Gates()

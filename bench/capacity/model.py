@@ -4,7 +4,7 @@ import math
 import random
 from dataclasses import dataclass, field
 
-from payments_pages.client.resilience import PATIENCE
+from payments_pages.client import PATIENCE
 
 __all__ = ["DAY", "PEAK", "Costs", "Demand", "Latency", "Setup"]
 

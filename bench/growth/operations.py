@@ -81,8 +81,10 @@ def _acts(size: int) -> dict[str, Callable[[], Any]]:
     from payments_pages.conf import conf  # noqa: PLC0415 - as above
     from payments_pages.confirmation import background  # noqa: PLC0415 - as above
     from payments_pages.models import PaymentPage, Transaction, Verification  # noqa: PLC0415 - as above
-    from payments_pages.staff.export import write_csv  # noqa: PLC0415 - as above
-    from payments_pages.staff.totals import take_totals  # noqa: PLC0415 - as above
+    from payments_pages.staff import (  # noqa: PLC0415 - as above
+        take_totals,
+        write_csv,
+    )
 
     client = Client()
     user, _made = User.objects.get_or_create(username="growth", is_staff=True, is_superuser=True)

@@ -185,7 +185,7 @@ def _show(samples: Sequence[Sample]) -> None:
 
 def _judge(paid: Sequence[str], answers: object, errors: object, samples: Sequence[Sample]) -> int:
     from example_project.shop.models import Licence  # noqa: PLC0415 - needs the settings
-    from payments_pages.confirmation.background import sweep_due  # noqa: PLC0415 - as above
+    from payments_pages.confirmation import sweep_due  # noqa: PLC0415 - as above
     from payments_pages.models import Fulfilment  # noqa: PLC0415 - as above
 
     # What the unwell service left behind is due soon; what was guessed is not waited for.

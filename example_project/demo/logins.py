@@ -5,7 +5,8 @@ import secrets
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 
-from payments_pages.staff.roles import ROLES, make_groups
+from payments_pages.staff import make_groups
+from payments_pages.staff.roles import ROLES
 
 __all__ = ["ADMIN", "reset_login", "reset_logins"]
 

@@ -21,7 +21,7 @@ from example_project.shop.models import Licence, Offer
 from example_project.shop.orders import place_order
 from payments_pages.choices import FulfilmentState
 from payments_pages.models import Fulfilment, PaymentPage
-from payments_pages.pages.changes import public_url
+from payments_pages.pages import public_url
 
 __all__ = ["StoryError", "run_once"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from example_project.demo.control import Control
 from example_project.shop.models import Kind, Offer
 from payments_pages.models import PaymentPage
-from payments_pages.pages.changes import create_page
+from payments_pages.pages import create_page
 
 __all__ = ["CATALOGUE", "Item", "shelve", "stock"]
 

@@ -17,7 +17,7 @@ from example_project.shop.orders import place_order
 from example_project.shop.popup import content_policy, popup_settings
 from payments_pages.conf import conf
 from payments_pages.money import format_amount
-from payments_pages.pages.changes import public_url
+from payments_pages.pages import public_url
 
 __all__ = ["OrderPage", "Purchases", "Storefront", "buy"]
 

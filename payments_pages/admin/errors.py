@@ -4,7 +4,7 @@ from django.db import DatabaseError, InterfaceError
 from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 
-from payments_pages.db.transient import is_transient
+from payments_pages.db import is_transient
 from payments_pages.exceptions import (
     AuthenticationFailed,
     PaymentsPagesError,

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 from payments_pages.admin.statuses import payment_word
 from payments_pages.choices import Mode
 from payments_pages.conf import conf
-from payments_pages.confirmation import due
+from payments_pages.confirmation import contradicted, lapsed, open_for_long, unrecorded
 from payments_pages.models import PaymentPage, Verification
 
 __all__ = [
@@ -187,10 +187,10 @@ class TroubleFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:  # noqa: ARG002 - Django's signature
         """Narrow the list to one kind."""
         kinds = {
-            self.contradicted: due.contradicted,
-            self.unrecorded: due.unrecorded,
-            self.open_for_long: due.open_for_long,
-            self.lapsed: due.lapsed,
+            self.contradicted: contradicted,
+            self.unrecorded: unrecorded,
+            self.open_for_long: open_for_long,
+            self.lapsed: lapsed,
         }
         chosen = kinds.get(self.value() or "")
         if chosen is None:

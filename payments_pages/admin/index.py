@@ -16,7 +16,7 @@ from payments_pages.admin.formats import moment, own_words
 from payments_pages.admin.transactions.filters import HoldFilter
 from payments_pages.choices import FulfilmentState, Mode, VerificationState
 from payments_pages.conf import conf
-from payments_pages.staff.attention import CAP, Attention, look
+from payments_pages.staff import CAP, Attention, look
 
 __all__ = ["Line", "attention_lines", "by_hand_link", "said_age"]
 

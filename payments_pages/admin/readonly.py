@@ -5,7 +5,7 @@ from django.http import HttpRequest
 from django.urls import URLPattern, reverse
 
 from payments_pages.admin.lists import ListAdmin
-from payments_pages.db.transactions import outside_transactions
+from payments_pages.db import outside_transactions
 from payments_pages.models import PaymentPage
 
 __all__ = ["PagesPart", "ReadOnlyAdmin", "ServiceAdmin"]

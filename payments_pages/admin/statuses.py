@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from payments_pages.choices import FulfilmentState
-from payments_pages.confirmation.fulfilment import is_quiet
+from payments_pages.confirmation import is_quiet
 from payments_pages.models import Transaction
 
 __all__ = ["delivery_status", "payment_status", "payment_word"]

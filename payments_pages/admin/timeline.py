@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from payments_pages.admin.formats import moment
 from payments_pages.choices import Attributed, EventKind, Reason
-from payments_pages.client.payloads import json_text
+from payments_pages.client import json_text
 from payments_pages.models import Event, Transaction, Verification
 
 __all__ = ["MOST", "Line", "Story", "tell"]

@@ -11,9 +11,9 @@ from django.utils import translation
 
 from payments_pages.checks.messages import Configs, error, is_texts, warning
 from payments_pages.choices import Mode
-from payments_pages.client.targets import is_loopback
+from payments_pages.client import is_loopback
 from payments_pages.conf import conf
-from payments_pages.pages.origins import is_origin, is_reserved, is_safe
+from payments_pages.pages import is_origin, is_reserved, is_safe
 from payments_pages.signatures import ALGORITHMS
 
 __all__ = [

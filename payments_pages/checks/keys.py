@@ -10,7 +10,7 @@ from django.utils.module_loading import import_string
 from payments_pages.checks.messages import Configs, error, warning
 from payments_pages.choices import Mode
 from payments_pages.conf import KEYS, conf
-from payments_pages.confirmation.handlers import PLAIN_FUNCTION, is_unfinished, takes_one_argument
+from payments_pages.confirmation import PLAIN_FUNCTION, is_unfinished, takes_one_argument
 
 __all__ = ["check_handler", "check_keys", "check_mode"]
 

@@ -8,7 +8,7 @@ from django.core.checks import CheckMessage, Tags, register
 
 from payments_pages.checks.messages import Configs, error, is_texts, warning
 from payments_pages.conf import conf
-from payments_pages.confirmation.attribution import STEPS
+from payments_pages.confirmation import STEPS
 
 __all__ = ["check_database", "check_numbers", "check_patterns", "check_texts"]
 

@@ -4,8 +4,36 @@ Nothing here reads or writes a database. `Client` can be used alone; `get_client
 that the settings describe.
 """
 
-from payments_pages.client.factory import get_client
-from payments_pages.client.operations import Client
-from payments_pages.client.resources import PageList, PageResource, TransactionResource
+from payments_pages.client.factory import GATES, get_client
+from payments_pages.client.operations import MAX_LISTS, Client
+from payments_pages.client.payloads import INT_MAX, clean_text, json_text
+from payments_pages.client.resilience import BREAKER_PAUSE, PATIENCE, Bulkhead
+from payments_pages.client.resources import (
+    LIMITS,
+    PageList,
+    PageResource,
+    SkippedPage,
+    TransactionResource,
+    read_metadata,
+)
+from payments_pages.client.targets import is_loopback
 
-__all__ = ["Client", "PageList", "PageResource", "TransactionResource", "get_client"]
+__all__ = [
+    "BREAKER_PAUSE",
+    "GATES",
+    "INT_MAX",
+    "LIMITS",
+    "MAX_LISTS",
+    "PATIENCE",
+    "Bulkhead",
+    "Client",
+    "PageList",
+    "PageResource",
+    "SkippedPage",
+    "TransactionResource",
+    "clean_text",
+    "get_client",
+    "is_loopback",
+    "json_text",
+    "read_metadata",
+]

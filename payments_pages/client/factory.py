@@ -3,7 +3,7 @@
 from payments_pages.client.operations import Client
 from payments_pages.client.resilience import Gates
 from payments_pages.conf import conf
-from payments_pages.db.transactions import refuse_open_transaction
+from payments_pages.db import refuse_open_transaction
 
 __all__ = ["GATES", "get_client"]
 

@@ -4,19 +4,66 @@ Every door calls `confirm_payment`. Nothing here renders HTML or reads a request
 service is made while a transaction of ours is open.
 """
 
-from payments_pages.confirmation.background import oldest_due, sweep_due
+from payments_pages.confirmation.attribution import STEPS
+from payments_pages.confirmation.background import SweepReport, oldest_due, sweep_due, take_message
 from payments_pages.confirmation.confirm import (
-    Confirmation,
+    COME_BACK,
     confirm_payment,
     confirm_payment_on_commit,
 )
-from payments_pages.confirmation.fulfilment import renew_lease
+from payments_pages.confirmation.due import (
+    contradicted,
+    deliveries,
+    lapsed,
+    open_for_long,
+    other_asks,
+    other_deliveries,
+    unrecorded,
+    waiting_references,
+)
+from payments_pages.confirmation.fulfilment import is_quiet, loud_holds, renew_lease, unmoved
+from payments_pages.confirmation.handlers import (
+    PLAIN_FUNCTION,
+    is_unfinished,
+    load_handler,
+    takes_one_argument,
+)
+from payments_pages.confirmation.inbox import is_known
+from payments_pages.confirmation.mirror import find_by_token, find_transaction
+from payments_pages.confirmation.outcomes import Confirmation, describe
+from payments_pages.confirmation.policy import POLICY_REASONS
+from payments_pages.confirmation.recording import assign
 
 __all__ = [
+    "COME_BACK",
+    "PLAIN_FUNCTION",
+    "POLICY_REASONS",
+    "STEPS",
     "Confirmation",
+    "SweepReport",
+    "assign",
     "confirm_payment",
     "confirm_payment_on_commit",
+    "contradicted",
+    "deliveries",
+    "describe",
+    "find_by_token",
+    "find_transaction",
+    "is_known",
+    "is_quiet",
+    "is_unfinished",
+    "lapsed",
+    "load_handler",
+    "loud_holds",
     "oldest_due",
+    "open_for_long",
+    "other_asks",
+    "other_deliveries",
     "renew_lease",
     "sweep_due",
+    "take_message",
+    "takes_one_argument",
+    "unmoved",
+    "unrecorded",
+    "waiting_references",
 ]

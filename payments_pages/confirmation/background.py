@@ -24,11 +24,9 @@ from payments_pages.confirmation.due import (
     other_deliveries,
     purge_unknown,
 )
-from payments_pages.db.expressions import UtcNow
-from payments_pages.db.transactions import renew_connections
+from payments_pages.db import UtcNow, renew_connections
 from payments_pages.exceptions import ConfigurationError, InvalidReference
-from payments_pages.models import Fulfilment, PaymentPage
-from payments_pages.models.fulfilments import FulfilmentQuerySet
+from payments_pages.models import Fulfilment, FulfilmentQuerySet, PaymentPage
 
 __all__ = ["OTHERS_COUNTED", "SweepReport", "oldest_due", "sweep_due", "take_message"]
 

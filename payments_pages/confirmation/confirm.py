@@ -8,7 +8,7 @@ from django.db import DatabaseError, InterfaceError
 from django.db import transaction as db_transaction
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
-from payments_pages.client.factory import get_client
+from payments_pages.client import get_client
 from payments_pages.conf import conf
 from payments_pages.confirmation import inbox, recording, verification
 from payments_pages.confirmation.admission import RETRY_AFTER, Admission, admit, put_off
@@ -22,8 +22,7 @@ from payments_pages.confirmation.outcomes import (
     outcome_without_fulfilment,
 )
 from payments_pages.confirmation.recording import reconsider
-from payments_pages.db.transactions import refuse_open_transaction
-from payments_pages.db.transient import is_transient
+from payments_pages.db import is_transient, refuse_open_transaction
 from payments_pages.exceptions import (
     AuthenticationFailed,
     ConfigurationError,

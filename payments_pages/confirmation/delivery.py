@@ -37,8 +37,7 @@ from payments_pages.confirmation.handlers import Handler, load_handler
 from payments_pages.confirmation.outcomes import outcome_of
 from payments_pages.confirmation.statements import COMPLETE_FULFILMENT
 from payments_pages.confirmation.timeline import note
-from payments_pages.db.transactions import refuse_ended_transaction
-from payments_pages.db.transient import tried_again
+from payments_pages.db import refuse_ended_transaction, tried_again
 from payments_pages.exceptions import DeliveryError
 from payments_pages.models import Fulfilment, primary_alias
 from payments_pages.signals import fulfilment_delivered

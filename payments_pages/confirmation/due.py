@@ -11,10 +11,15 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from payments_pages.choices import Door, VerificationState
 from payments_pages.conf import conf
 from payments_pages.confirmation.policy import FINAL_FAILURES
-from payments_pages.db.expressions import from_now
-from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
-from payments_pages.models.fulfilments import FulfilmentQuerySet
-from payments_pages.models.verifications import VerificationQuerySet
+from payments_pages.db import from_now
+from payments_pages.models import (
+    Fulfilment,
+    FulfilmentQuerySet,
+    PaymentPage,
+    Transaction,
+    Verification,
+    VerificationQuerySet,
+)
 
 __all__ = [
     "acquaintances",

@@ -4,7 +4,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from payments_pages.choices import Attributed, FulfilmentState, Reason, Verdict
-from payments_pages.client.resources import TransactionResource, read_metadata
+from payments_pages.client import TransactionResource, read_metadata
 from payments_pages.conf import conf
 from payments_pages.confirmation.attribution import (
     Attribution,

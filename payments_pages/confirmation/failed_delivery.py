@@ -16,9 +16,7 @@ from payments_pages.confirmation.fulfilment import (
 from payments_pages.confirmation.outcomes import outcome_of
 from payments_pages.confirmation.timeline import note
 from payments_pages.credentials import read_key_or_blank
-from payments_pages.db.expressions import from_now
-from payments_pages.db.row_locks import change_unless_held
-from payments_pages.db.transient import tried_again
+from payments_pages.db import change_unless_held, from_now, tried_again
 from payments_pages.exceptions import PermanentFulfilmentError
 from payments_pages.models import Fulfilment, primary_alias
 from payments_pages.redaction import redact

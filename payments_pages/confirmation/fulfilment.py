@@ -14,13 +14,21 @@ from payments_pages.confirmation.outcomes import outcome_of
 from payments_pages.confirmation.policy import POLICY_REASONS, QUIET_REASONS, Decision
 from payments_pages.confirmation.rivals import wait_while
 from payments_pages.confirmation.statements import INSERT_ACCEPTED_FULFILMENT
-from payments_pages.db.expressions import Unindexed, UtcNow, from_now
-from payments_pages.db.row_locks import change_unless_held
-from payments_pages.db.transactions import refuse_open_transaction
-from payments_pages.db.transient import tried_again
-from payments_pages.models import Fulfilment, Transaction, primary_alias
-from payments_pages.models.fulfilments import FulfilmentQuerySet
-from payments_pages.models.ownership import is_site_known
+from payments_pages.db import (
+    Unindexed,
+    UtcNow,
+    change_unless_held,
+    from_now,
+    refuse_open_transaction,
+    tried_again,
+)
+from payments_pages.models import (
+    Fulfilment,
+    FulfilmentQuerySet,
+    Transaction,
+    is_site_known,
+    primary_alias,
+)
 
 __all__ = [
     "UNFINISHED",

@@ -16,11 +16,16 @@ from payments_pages.conf import conf
 from payments_pages.confirmation import schedule
 from payments_pages.confirmation.attribution import giving_way
 from payments_pages.confirmation.statements import VERIFICATION_BY_KEY
-from payments_pages.db.expressions import UtcNow
-from payments_pages.db.transient import tried_again
+from payments_pages.db import UtcNow, tried_again
 from payments_pages.exceptions import InvalidReference
-from payments_pages.models import PaymentPage, Transaction, Verification, primary_alias
-from payments_pages.models.verifications import VerificationQuerySet
+from payments_pages.models import (
+    PaymentPage,
+    Transaction,
+    Verification,
+    VerificationQuerySet,
+    primary_alias,
+)
+from payments_pages.references import check_reference, reference_key
 
 __all__ = [
     "change",
@@ -28,6 +33,7 @@ __all__ = [
     "claimed_page",
     "find",
     "first_signed_success",
+    "is_known",
     "name_again",
     "note",
     "refuse_another",
@@ -37,6 +43,15 @@ __all__ = [
 def find(key: str) -> Verification | None:
     """Return the row of a reference key from the primary database."""
     return VERIFICATION_BY_KEY.first(primary_alias(Verification), key=key)
+
+
+def is_known(reference: str) -> bool:
+    """Say whether this site has a row of exactly this reference; False for what cannot be one."""
+    try:
+        row = find(reference_key(check_reference(reference)))
+    except InvalidReference:
+        return False
+    return row is not None and row.reference == reference
 
 
 def refuse_another(row: Verification, reference: str) -> None:

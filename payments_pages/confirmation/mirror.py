@@ -4,7 +4,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from payments_pages.client.resources import TransactionResource
+from payments_pages.client import TransactionResource
 from payments_pages.confirmation.attribution import Attribution
 from payments_pages.confirmation.statements import (
     INSERT_TRANSACTION,
@@ -12,7 +12,7 @@ from payments_pages.confirmation.statements import (
     TRANSACTION_BY_KEY,
     TRANSACTION_BY_TOKEN,
 )
-from payments_pages.db.row_locks import refuse_held_row
+from payments_pages.db import refuse_held_row
 from payments_pages.models import Transaction, primary_alias
 
 __all__ = [

@@ -12,7 +12,7 @@ from payments_pages.choices import Door, Outcome
 from payments_pages.conf import conf, load_function
 from payments_pages.confirmation.fulfilment import is_claimable
 from payments_pages.confirmation.outcomes import outcome_of
-from payments_pages.db.transactions import refuse_open_transaction
+from payments_pages.db import refuse_open_transaction
 from payments_pages.models import Fulfilment
 
 __all__ = ["hand_on", "load_nudge", "send_nudge"]

@@ -13,7 +13,7 @@ from django.db import DatabaseError, IntegrityError
 from django.db import transaction as db_transaction
 
 from payments_pages.choices import Attributed, Door, EventKind, FulfilmentState, Reason, Verdict
-from payments_pages.client.resources import TransactionResource
+from payments_pages.client import TransactionResource
 from payments_pages.conf import conf
 from payments_pages.confirmation.attribution import (
     Attribution,
@@ -30,7 +30,7 @@ from payments_pages.confirmation.inbox import claimed_page
 from payments_pages.confirmation.mirror import attach, find_transaction, merge_answer, write
 from payments_pages.confirmation.timeline import announce, append, note_decision
 from payments_pages.confirmation.verification import Claim, fence_off, settle
-from payments_pages.db.transient import is_transient, tried_again
+from payments_pages.db import is_transient, tried_again
 from payments_pages.models import (
     Fulfilment,
     PaymentPage,

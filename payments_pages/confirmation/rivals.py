@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from payments_pages.client.resilience import PATIENCE, Bulkhead
+from payments_pages.client import PATIENCE, Bulkhead
 from payments_pages.conf import conf
 
 __all__ = ["wait_while"]

@@ -11,7 +11,7 @@ from django.db.models import Case, DateTimeField, F, Q, Value, When
 from django.db.models.expressions import CombinedExpression
 
 from payments_pages.choices import VerificationState
-from payments_pages.db.expressions import from_now
+from payments_pages.db import from_now
 
 __all__ = ["OPEN_EVERY", "THEN_EVERY", "again", "named_meanwhile", "soon"]
 

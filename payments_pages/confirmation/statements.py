@@ -26,8 +26,7 @@ from django.db.models import (
 from django.db.models.lookups import Exact
 
 from payments_pages.choices import FulfilmentState, Reason, VerificationState
-from payments_pages.db.compiled import Given, Insert, Select, Update
-from payments_pages.db.expressions import Unindexed, UtcNow
+from payments_pages.db import Given, Insert, Select, Unindexed, Update, UtcNow
 from payments_pages.models import (
     Event,
     ExpectedPayment,

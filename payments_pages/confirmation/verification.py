@@ -23,8 +23,7 @@ from payments_pages.confirmation.statements import (
     INSERT_SIGNED_VERIFICATION,
     SETTLE_VERIFICATION,
 )
-from payments_pages.db.expressions import UtcNow, from_now
-from payments_pages.db.transient import tried_again
+from payments_pages.db import UtcNow, from_now, tried_again
 from payments_pages.exceptions import (
     AuthenticationFailed,
     NotAsked,

@@ -3,3 +3,34 @@
 This room knows no model. Its statements may not be sent while a transaction of the caller's that
 they do not belong to is open; each function says so where it matters.
 """
+
+from payments_pages.db.compiled import Given, Insert, Select, Update
+from payments_pages.db.expressions import Unindexed, UtcNow, from_now
+from payments_pages.db.indexes import CaseBlindIndex
+from payments_pages.db.row_locks import change_unless_held, refuse_held_row
+from payments_pages.db.transactions import (
+    outside_transactions,
+    refuse_ended_transaction,
+    refuse_open_transaction,
+    renew_connections,
+)
+from payments_pages.db.transient import is_transient, tried_again
+
+__all__ = [
+    "CaseBlindIndex",
+    "Given",
+    "Insert",
+    "Select",
+    "Unindexed",
+    "Update",
+    "UtcNow",
+    "change_unless_held",
+    "from_now",
+    "is_transient",
+    "outside_transactions",
+    "refuse_ended_transaction",
+    "refuse_held_row",
+    "refuse_open_transaction",
+    "renew_connections",
+    "tried_again",
+]

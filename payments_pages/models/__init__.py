@@ -6,18 +6,25 @@ say (`Transaction`), has the value been given (`Fulfilment`)?
 
 from payments_pages.models.events import Event
 from payments_pages.models.expected import ExpectedPayment
-from payments_pages.models.fulfilments import Fulfilment
+from payments_pages.models.fulfilments import Fulfilment, FulfilmentQuerySet
+from payments_pages.models.ownership import ELSEWHERE, is_site_known, sold_here, this_site
 from payments_pages.models.pages import PaymentPage
 from payments_pages.models.querysets import primary_alias
 from payments_pages.models.transactions import Transaction
-from payments_pages.models.verifications import Verification
+from payments_pages.models.verifications import Verification, VerificationQuerySet
 
 __all__ = [
+    "ELSEWHERE",
     "Event",
     "ExpectedPayment",
     "Fulfilment",
+    "FulfilmentQuerySet",
     "PaymentPage",
     "Transaction",
     "Verification",
+    "VerificationQuerySet",
+    "is_site_known",
     "primary_alias",
+    "sold_here",
+    "this_site",
 ]

@@ -9,9 +9,9 @@ from django.db import IntegrityError, models, transaction
 from django.utils.translation import gettext_lazy as _
 
 from payments_pages.choices import Door, VerificationState
-from payments_pages.client.payloads import INT_MAX
+from payments_pages.client import INT_MAX
 from payments_pages.conf import conf
-from payments_pages.db.expressions import UtcNow, from_now
+from payments_pages.db import UtcNow, from_now
 from payments_pages.models.pages import PaymentPage
 from payments_pages.models.querysets import PrimaryQuerySet, primary_alias
 from payments_pages.models.verifications import Verification

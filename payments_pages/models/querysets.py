@@ -6,7 +6,7 @@ from typing import Any, Self, TypeVar
 from django.db import models, router
 from django.db.models import Model, Q
 
-from payments_pages.db.expressions import UtcNow
+from payments_pages.db import UtcNow
 
 __all__ = ["DueQuerySet", "PrimaryQuerySet", "ReadAtOnce", "primary_alias"]
 

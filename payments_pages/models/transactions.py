@@ -6,7 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from payments_pages.choices import Attributed
-from payments_pages.db.indexes import CaseBlindIndex
+from payments_pages.db import CaseBlindIndex
 from payments_pages.models.expected import ExpectedPayment
 from payments_pages.models.pages import PaymentPage
 from payments_pages.models.querysets import PrimaryQuerySet, ReadAtOnce

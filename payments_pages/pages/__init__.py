@@ -3,16 +3,59 @@
 Nothing here takes part in the path of a payment.
 """
 
-from payments_pages.pages.changes import create_page, set_active, update_page
-from payments_pages.pages.links import callback_url, public_url
-from payments_pages.pages.sync import SyncReport, sync_pages
+from payments_pages.pages.changes import (
+    create_page,
+    keep_theirs,
+    look,
+    send_ours_back,
+    sendable,
+    set_active,
+    update_page,
+)
+from payments_pages.pages.differences import describe_differences
+from payments_pages.pages.links import callback_url, is_same_callback, public_url
+from payments_pages.pages.mirror import DRIFTING, UPDATABLE
+from payments_pages.pages.origins import is_origin, is_reserved, is_safe
+from payments_pages.pages.removal import remove_page
+from payments_pages.pages.sellers import forget_seller, sell_elsewhere, sell_here
+from payments_pages.pages.slugs import MAX_SLUG, check_slug_text, slug_key
+from payments_pages.pages.sync import (
+    Sync,
+    SyncReport,
+    continue_sync,
+    finish_sync,
+    pages_of_equal_price,
+    sync_pages,
+)
 
 __all__ = [
+    "DRIFTING",
+    "MAX_SLUG",
+    "UPDATABLE",
+    "Sync",
     "SyncReport",
     "callback_url",
+    "check_slug_text",
+    "continue_sync",
     "create_page",
+    "describe_differences",
+    "finish_sync",
+    "forget_seller",
+    "is_origin",
+    "is_reserved",
+    "is_safe",
+    "is_same_callback",
+    "keep_theirs",
+    "look",
+    "pages_of_equal_price",
     "public_url",
+    "remove_page",
+    "sell_elsewhere",
+    "sell_here",
+    "send_ours_back",
+    "sendable",
     "set_active",
+    "slug_key",
     "sync_pages",
     "update_page",
 ]

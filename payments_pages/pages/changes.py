@@ -6,12 +6,9 @@ from typing import Any
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from payments_pages.client.factory import get_client
-from payments_pages.client.operations import Client
-from payments_pages.client.payloads import INT_MAX
-from payments_pages.client.resources import PageResource
+from payments_pages.client import INT_MAX, Client, PageResource, get_client
 from payments_pages.conf import conf
-from payments_pages.db.transactions import refuse_open_transaction
+from payments_pages.db import refuse_open_transaction
 from payments_pages.exceptions import InvalidResponse, NotFound, PageError, ServiceError
 from payments_pages.models import PaymentPage
 from payments_pages.pages.differences import (

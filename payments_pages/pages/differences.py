@@ -5,8 +5,7 @@ from typing import Any, Final
 
 from django.utils.translation import gettext as _
 
-from payments_pages.client.payloads import clean_text
-from payments_pages.client.resources import LIMITS
+from payments_pages.client import LIMITS, clean_text
 from payments_pages.conf import conf
 from payments_pages.models import PaymentPage
 from payments_pages.money import format_amount

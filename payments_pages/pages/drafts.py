@@ -4,7 +4,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
-from payments_pages.client.resources import PageResource
+from payments_pages.client import PageResource
 from payments_pages.exceptions import PageError
 from payments_pages.models import PaymentPage
 from payments_pages.pages.links import slug_url

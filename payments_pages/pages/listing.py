@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from django.db import DatabaseError, IntegrityError, transaction
 
-from payments_pages.client.resources import PageResource, SkippedPage
-from payments_pages.db.transient import is_transient, tried_again
+from payments_pages.client import PageResource, SkippedPage
+from payments_pages.db import is_transient, tried_again
 from payments_pages.models import PaymentPage
 from payments_pages.pages.mirror import mirrored_fields, mode_of, note_drift, note_inactive
 from payments_pages.pages.slugs import slug_key

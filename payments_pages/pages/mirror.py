@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from payments_pages.client.resources import PageResource
+from payments_pages.client import PageResource
 from payments_pages.conf import conf
 from payments_pages.models import PaymentPage
 from payments_pages.pages.slugs import slug_key

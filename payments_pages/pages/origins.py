@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from django.utils.translation import gettext as _
 
 from payments_pages.choices import Mode
-from payments_pages.client.targets import is_loopback
+from payments_pages.client import is_loopback
 from payments_pages.conf import conf
 from payments_pages.exceptions import PageError
 

@@ -3,8 +3,7 @@
 from django.utils.translation import gettext as _
 
 from payments_pages.exceptions import PageError
-from payments_pages.models import PaymentPage, primary_alias
-from payments_pages.models.ownership import ELSEWHERE, this_site
+from payments_pages.models import ELSEWHERE, PaymentPage, primary_alias, this_site
 
 __all__ = ["forget_seller", "sell_elsewhere", "sell_here"]
 

@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from django.db.models import Count
 from django.utils import timezone
 
-from payments_pages.client.factory import get_client
-from payments_pages.client.operations import MAX_LISTS
-from payments_pages.client.resources import PageResource, SkippedPage
+from payments_pages.client import MAX_LISTS, PageResource, SkippedPage, get_client
 from payments_pages.conf import conf
-from payments_pages.db.transactions import refuse_open_transaction
+from payments_pages.db import refuse_open_transaction
 from payments_pages.exceptions import InvalidResponse
 from payments_pages.models import PaymentPage
 from payments_pages.pages.listing import touch_rows, write_rows

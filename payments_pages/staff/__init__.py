@@ -2,3 +2,58 @@
 
 No HTML here: the admin and the commands call these functions.
 """
+
+from payments_pages.staff.attention import CAP, Attention, look
+from payments_pages.staff.decisions import (
+    ATTRIBUTABLE,
+    NOTE_LENGTH,
+    approve,
+    attribute,
+    is_of_other_mode,
+    may_approve,
+    may_attribute,
+    may_reject,
+    may_retry,
+    note,
+    reject,
+    retry,
+    stop_asking,
+)
+from payments_pages.staff.export import write_csv
+from payments_pages.staff.masking import mask_email
+from payments_pages.staff.retention import SHORTEST, forget_payers, purge_events, purge_lapsed
+from payments_pages.staff.roles import Granted, make_groups
+from payments_pages.staff.totals import DAYS, Currency, Day, Figure, day_bounds, take_totals
+
+__all__ = [
+    "ATTRIBUTABLE",
+    "CAP",
+    "DAYS",
+    "NOTE_LENGTH",
+    "SHORTEST",
+    "Attention",
+    "Currency",
+    "Day",
+    "Figure",
+    "Granted",
+    "approve",
+    "attribute",
+    "day_bounds",
+    "forget_payers",
+    "is_of_other_mode",
+    "look",
+    "make_groups",
+    "mask_email",
+    "may_approve",
+    "may_attribute",
+    "may_reject",
+    "may_retry",
+    "note",
+    "purge_events",
+    "purge_lapsed",
+    "reject",
+    "retry",
+    "stop_asking",
+    "take_totals",
+    "write_csv",
+]

@@ -12,21 +12,21 @@ from django.db import transaction as db_transaction
 from django.db.models import Max, Q, QuerySet
 
 from payments_pages.choices import FulfilmentState, VerificationState
-from payments_pages.client.factory import GATES
+from payments_pages.client import GATES
 from payments_pages.conf import conf
-from payments_pages.confirmation.background import oldest_due
-from payments_pages.confirmation.due import (
+from payments_pages.confirmation import (
+    POLICY_REASONS,
     contradicted,
     deliveries,
     lapsed,
+    loud_holds,
+    oldest_due,
     open_for_long,
     other_asks,
     other_deliveries,
     unrecorded,
 )
-from payments_pages.confirmation.fulfilment import loud_holds
-from payments_pages.confirmation.policy import POLICY_REASONS
-from payments_pages.db.expressions import from_now
+from payments_pages.db import from_now
 from payments_pages.exceptions import AuthenticationFailed, ConfigurationError, UnusableKey
 from payments_pages.models import Fulfilment, Verification, primary_alias
 from payments_pages.references import text_key

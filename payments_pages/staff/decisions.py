@@ -18,13 +18,8 @@ from payments_pages.choices import (
     VerificationState,
 )
 from payments_pages.conf import conf
-from payments_pages.confirmation.confirm import confirm_payment
-from payments_pages.confirmation.fulfilment import unmoved
-from payments_pages.confirmation.policy import POLICY_REASONS
-from payments_pages.confirmation.recording import assign
-from payments_pages.db.expressions import UtcNow
-from payments_pages.db.row_locks import change_unless_held
-from payments_pages.db.transient import tried_again
+from payments_pages.confirmation import POLICY_REASONS, assign, confirm_payment, unmoved
+from payments_pages.db import UtcNow, change_unless_held, tried_again
 from payments_pages.exceptions import DecisionError
 from payments_pages.models import (
     Event,

@@ -11,8 +11,7 @@ from django.urls import reverse
 
 from payments_pages.choices import Outcome
 from payments_pages.conf import conf
-from payments_pages.confirmation.mirror import find_transaction
-from payments_pages.confirmation.outcomes import describe
+from payments_pages.confirmation import describe, find_transaction
 from payments_pages.models import ExpectedPayment, Fulfilment, PaymentPage
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox

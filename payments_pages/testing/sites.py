@@ -7,9 +7,9 @@ from typing import Any
 from django.conf import settings
 from django.test import override_settings
 
-from payments_pages.client.factory import GATES
+from payments_pages.client import GATES
 from payments_pages.models import PaymentPage
-from payments_pages.pages.changes import create_page
+from payments_pages.pages import create_page
 from payments_pages.sandbox import Sandbox
 
 __all__ = ["configured", "make_page", "sandboxed"]

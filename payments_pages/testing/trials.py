@@ -12,14 +12,16 @@ from django.db import connections
 from django.db.models import F, QuerySet
 
 from payments_pages.choices import Door, EventKind, FulfilmentState, Outcome
-from payments_pages.client.factory import GATES
-from payments_pages.client.resilience import BREAKER_PAUSE
+from payments_pages.client import BREAKER_PAUSE, GATES
 from payments_pages.conf import conf
-from payments_pages.confirmation.background import SweepReport, sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
-from payments_pages.confirmation.handlers import load_handler
-from payments_pages.confirmation.mirror import find_transaction
-from payments_pages.db.transient import tried_again
+from payments_pages.confirmation import (
+    SweepReport,
+    confirm_payment,
+    find_transaction,
+    load_handler,
+    sweep_due,
+)
+from payments_pages.db import tried_again
 from payments_pages.models import Event, Fulfilment, PaymentPage, Verification, primary_alias
 from payments_pages.references import reference_key
 from payments_pages.testing.sites import configured

@@ -8,7 +8,7 @@ from django.utils.http import urlencode
 
 from payments_pages.choices import Door
 from payments_pages.conf import conf
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.exceptions import InvalidReference
 from payments_pages.views.decorators import address_of, door
 from payments_pages.views.locations import result_path

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
 from payments_pages.choices import Door, Outcome
 from payments_pages.conf import conf
-from payments_pages.confirmation.confirm import Confirmation, confirm_payment
+from payments_pages.confirmation import Confirmation, confirm_payment
 from payments_pages.exceptions import InvalidEvent, InvalidReference
 from payments_pages.views.decorators import address_of, answer, door
 from payments_pages.views.locations import result_path

@@ -12,9 +12,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from payments_pages.choices import Outcome
-from payments_pages.confirmation.confirm import COME_BACK
-from payments_pages.db.transactions import outside_transactions
-from payments_pages.db.transient import is_transient
+from payments_pages.confirmation import COME_BACK
+from payments_pages.db import is_transient, outside_transactions
 
 __all__ = ["View", "address_of", "answer", "door"]
 

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
 from payments_pages.conf import conf
-from payments_pages.confirmation.background import oldest_due
+from payments_pages.confirmation import oldest_due
 from payments_pages.views.decorators import answer, door
 
 __all__ = ["health"]

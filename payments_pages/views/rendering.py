@@ -15,10 +15,10 @@ from django.utils.translation import get_language_info
 
 from payments_pages.choices import Mode, Outcome
 from payments_pages.conf import conf
-from payments_pages.confirmation.confirm import Confirmation
+from payments_pages.confirmation import Confirmation
 from payments_pages.models import PaymentPage, Transaction
 from payments_pages.money import format_amount
-from payments_pages.pages.changes import public_url
+from payments_pages.pages import public_url
 
 __all__ = ["PAGES", "show"]
 

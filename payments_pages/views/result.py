@@ -10,9 +10,8 @@ from django.utils.http import urlencode
 
 from payments_pages.choices import Outcome
 from payments_pages.conf import conf
-from payments_pages.confirmation.confirm import describe
-from payments_pages.confirmation.mirror import find_by_token
-from payments_pages.db.transient import is_transient
+from payments_pages.confirmation import describe, find_by_token
+from payments_pages.db import is_transient
 from payments_pages.views.decorators import answer, door
 from payments_pages.views.rendering import PAGES, show
 

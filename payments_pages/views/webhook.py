@@ -10,10 +10,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
 from payments_pages.choices import Door, Outcome
 from payments_pages.conf import conf
-from payments_pages.confirmation import inbox
-from payments_pages.confirmation.confirm import COME_BACK, Confirmation, confirm_payment
+from payments_pages.confirmation import COME_BACK, Confirmation, confirm_payment, is_known
 from payments_pages.exceptions import InvalidEvent, InvalidReference, UnusableKey
-from payments_pages.references import check_reference, reference_key
 from payments_pages.signatures import ALGORITHMS, is_signed
 from payments_pages.views.decorators import answer, door
 from payments_pages.views.requests import read_body
@@ -109,7 +107,7 @@ def take_event(body: bytes) -> Confirmation | None:
         reference = next(_references(data, "transaction_reference", "reference"), None)
         return _confirm(reference, refresh=True)
     for reference in _references(data, "transaction_reference", "reference"):
-        if _is_known(reference):
+        if is_known(reference):
             return _confirm(reference, refresh=True)
     return None
 
@@ -148,12 +146,3 @@ def _references(data: Mapping[str, Any], *names: str) -> Iterator[str]:
     if isinstance(nested, dict):
         places.append(nested.get("reference"))
     yield from (place for place in places if isinstance(place, str) and place)
-
-
-def _is_known(reference: str) -> bool:
-    try:
-        key = reference_key(check_reference(reference))
-    except InvalidReference:
-        return False
-    row = inbox.find(key)
-    return row is not None and row.reference == reference

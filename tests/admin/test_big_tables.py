@@ -20,18 +20,10 @@ from bench.growth.loading import load
 from bench.growth.rows import PAGES, History, email_of, reference_of
 from payments_pages.admin.lists import CAP
 from payments_pages.choices import FulfilmentState, Reason, VerificationState
-from payments_pages.confirmation import background
-from payments_pages.confirmation.due import (
-    acquaintances,
-    make_room,
-    other_asks,
-    other_deliveries,
-    purge_unknown,
-    strangers,
-)
+from payments_pages.confirmation import background, other_asks, other_deliveries
+from payments_pages.confirmation.due import acquaintances, make_room, purge_unknown, strangers
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
-from payments_pages.staff import attention
-from payments_pages.staff.totals import take_totals
+from payments_pages.staff import attention, take_totals
 
 pytestmark = [
     pytest.mark.django_db,

@@ -21,17 +21,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from payments_pages.choices import Door
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Fulfilment, PaymentPage, Transaction
 from payments_pages.sandbox import Sandbox
-from payments_pages.staff.export import (
-    CHUNK,
-    COLUMNS,
-    CUSTOMER_COLUMNS,
-    INCOMPLETE,
-    neutralise,
-    write_csv,
-)
+from payments_pages.staff import write_csv
+from payments_pages.staff.export import CHUNK, COLUMNS, CUSTOMER_COLUMNS, INCOMPLETE, neutralise
 from tests.admin.payments import CARD, NOOR, days_ago, many, paid
 
 pytestmark = pytest.mark.django_db

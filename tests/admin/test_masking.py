@@ -12,10 +12,11 @@ from django.test import Client
 from payments_pages.admin.transactions.actions import ACTIONS, fingerprint
 from payments_pages.admin.transactions.search import CUSTOMER_FIELDS
 from payments_pages.choices import Door, Outcome
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
-from payments_pages.staff.masking import mask_email, mask_name, mask_phone, mask_whole
+from payments_pages.staff import mask_email
+from payments_pages.staff.masking import mask_name, mask_phone, mask_whole
 
 pytestmark = pytest.mark.django_db
 

@@ -22,10 +22,10 @@ from django.utils import timezone
 from example_project.shop.models import Offer
 from payments_pages.admin.transactions.actions import ACTIONS, fingerprint
 from payments_pages.choices import Door, FulfilmentState, Reason, VerificationState
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
-from payments_pages.staff.roles import make_groups
+from payments_pages.staff import make_groups
 from tests.conftest import mirror_page
 from tests.goods.models import Good
 

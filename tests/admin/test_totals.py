@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from payments_pages.admin.transactions.totals import HEIGHT, WIDTH, draw
-from payments_pages.staff.totals import DAYS, day_bounds, take_totals
+from payments_pages.staff import DAYS, day_bounds, take_totals
 from tests.admin.payments import days_ago, many, paid
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from example_project.demo.control import Control
 from example_project.demo.history import tell
 from example_project.demo.stock import stock
-from payments_pages.client.factory import GATES
+from payments_pages.client import GATES
 from payments_pages.sandbox import Sandbox
 from tests.example.conftest import popup_settings
 

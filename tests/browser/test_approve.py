@@ -7,7 +7,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from example_project.shop.models import Licence
 from payments_pages.choices import Door, Outcome
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Fulfilment
 from payments_pages.sandbox import Sandbox
 from tests.conftest import mirror_page

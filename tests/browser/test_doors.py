@@ -8,7 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
 from payments_pages.choices import Outcome
-from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation import sweep_due
 from payments_pages.models import PaymentPage
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, FrameLocator, Page, expect
 from example_project.shop.models import Licence, Offer, Order
 from payments_pages.choices import FulfilmentState, Reason
 from payments_pages.models import Fulfilment
-from payments_pages.pages.changes import create_page
+from payments_pages.pages import create_page
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
 from tests.example.conftest import popup_settings

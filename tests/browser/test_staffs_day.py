@@ -13,9 +13,9 @@ from example_project.demo.history.mishaps import print_nothing
 from example_project.demo.logins import reset_logins
 from example_project.shop.models import Licence
 from payments_pages.choices import Door, EventKind, FulfilmentState, Reason
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction
-from payments_pages.pages.changes import create_page
+from payments_pages.pages import create_page
 from payments_pages.sandbox import Sandbox
 from tests.browser.staff import choose_action, press_until, sign_in
 from tests.headings import HEADINGS

@@ -11,8 +11,8 @@ import requests
 import responses
 
 from payments_pages import exceptions
+from payments_pages.client import Client
 from payments_pages.client import transport as transport_module
-from payments_pages.client.operations import Client
 from payments_pages.sandbox import Sandbox
 from tests.contract import interface
 from tests.contract.interface import differences

@@ -12,8 +12,12 @@ from uuid import UUID
 from django.db import transaction as db_transaction
 
 from payments_pages.choices import Door, EventKind, FulfilmentState, Outcome
-from payments_pages.confirmation.background import sweep_due, take_message
-from payments_pages.confirmation.confirm import confirm_payment, confirm_payment_on_commit
+from payments_pages.confirmation import (
+    confirm_payment,
+    confirm_payment_on_commit,
+    sweep_due,
+    take_message,
+)
 from payments_pages.models import Event, Fulfilment, PaymentPage, Verification
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox

@@ -6,8 +6,8 @@ import pytest
 from django.db import Error, connection
 
 from payments_pages.choices import EventKind, FulfilmentState, Outcome
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.db.transient import is_transient
+from payments_pages.confirmation import sweep_due
+from payments_pages.db import is_transient
 from payments_pages.exceptions import DecisionError
 from payments_pages.models import Event, Fulfilment, Transaction, Verification
 from payments_pages.testing import let_time_pass

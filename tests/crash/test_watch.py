@@ -7,7 +7,7 @@ from django.core.management import call_command
 from django.db import OperationalError, ProgrammingError, connection
 
 from payments_pages.choices import Outcome
-from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation import sweep_due
 from payments_pages.confirmation.inbox import claim_page, find
 from payments_pages.management.commands import payments_pages_sweep as command
 from payments_pages.models import Fulfilment

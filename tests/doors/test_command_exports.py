@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from payments_pages.choices import Attributed, Door, FulfilmentState, Reason
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction
 from payments_pages.sandbox import Sandbox
 from tests.conftest import expect_payment, mirror_another

@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from payments_pages.choices import Door
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import ExpectedPayment, Transaction
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass

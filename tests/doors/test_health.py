@@ -9,8 +9,7 @@ from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
 from payments_pages.choices import Door
-from payments_pages.confirmation.background import oldest_due
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment, oldest_due
 from payments_pages.models import ExpectedPayment, Fulfilment, PaymentPage, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass

@@ -13,8 +13,7 @@ from django.urls import reverse
 
 from payments_pages.choices import Door, Outcome, VerificationState
 from payments_pages.conf import conf
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment, sweep_due
 from payments_pages.credentials import read_key, read_secrets
 from payments_pages.exceptions import ConfigurationError, NotAsked, UnusableKey
 from payments_pages.models import PaymentPage, Verification

@@ -7,14 +7,12 @@ from django.db import connection
 from django.test import Client
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment, sweep_due
 from payments_pages.models import Event, ExpectedPayment, Fulfilment, PaymentPage, Transaction
-from payments_pages.pages.sellers import forget_seller, sell_elsewhere, sell_here
-from payments_pages.pages.sync import sync_pages
+from payments_pages.pages import forget_seller, sell_elsewhere, sell_here, sync_pages
 from payments_pages.sandbox import Sandbox
 from payments_pages.signals import fulfilment_held
-from payments_pages.staff.attention import look
+from payments_pages.staff import look
 from payments_pages.testing import let_time_pass
 from tests.conftest import mirror_page
 from tests.doors.signing import event, post, said

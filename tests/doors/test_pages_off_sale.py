@@ -7,11 +7,9 @@ import pytest
 from django.utils import timezone
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment, sweep_due
 from payments_pages.models import ExpectedPayment, Fulfilment, PaymentPage
-from payments_pages.pages.changes import set_active
-from payments_pages.pages.sync import sync_pages
+from payments_pages.pages import set_active, sync_pages
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
 from tests.conftest import mirror_another

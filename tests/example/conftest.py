@@ -7,9 +7,9 @@ from django.test import Client
 
 from example_project.shop.models import Offer
 from payments_pages.choices import Door
-from payments_pages.confirmation.confirm import Confirmation, confirm_payment
+from payments_pages.confirmation import Confirmation, confirm_payment
 from payments_pages.models import PaymentPage
-from payments_pages.pages.changes import create_page
+from payments_pages.pages import create_page
 from payments_pages.sandbox import Sandbox
 
 

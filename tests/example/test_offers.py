@@ -5,7 +5,7 @@ from django.utils import translation
 
 from example_project.shop.models import Kind, Offer, validate_translations
 from payments_pages.models import PaymentPage
-from payments_pages.pages.changes import set_active, update_page
+from payments_pages.pages import set_active, update_page
 from tests.example.conftest import Shop
 
 

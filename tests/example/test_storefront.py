@@ -5,7 +5,7 @@ from django.test import Client
 
 from example_project.shop.models import Offer
 from payments_pages.models import PaymentPage
-from payments_pages.pages.changes import public_url
+from payments_pages.pages import public_url
 from tests.example.conftest import Shop
 
 

@@ -9,8 +9,7 @@ from django.db import connection
 from django.db import transaction as db_transaction
 
 from payments_pages.choices import Door
-from payments_pages.confirmation.confirm import confirm_payment
-from payments_pages.confirmation.fulfilment import renew_lease
+from payments_pages.confirmation import confirm_payment, renew_lease
 from payments_pages.models import Fulfilment
 from payments_pages.testing import let_time_pass
 from tests.goods.models import Good

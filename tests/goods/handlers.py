@@ -9,7 +9,7 @@ from django.db import DatabaseError
 from django.db import transaction as db_transaction
 
 from payments_pages.choices import Door
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.exceptions import PermanentFulfilmentError
 from payments_pages.models import Fulfilment
 from tests.goods.models import Good

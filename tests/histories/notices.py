@@ -7,7 +7,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from payments_pages.choices import VerificationState
-from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation import sweep_due
 from payments_pages.models import Verification
 from payments_pages.testing import let_time_pass
 from tests.histories.stage import LEFT, OPEN, Stage, told

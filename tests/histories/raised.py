@@ -7,7 +7,7 @@ from typing import Any
 from django.db import OperationalError, ProgrammingError, connection
 
 from payments_pages.choices import Door
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Verification
 from tests.histories.stage import OPEN, PAID, Stage, told
 from torture import worker

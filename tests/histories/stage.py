@@ -17,7 +17,7 @@ from django.db.models import F
 from django.test import override_settings
 
 from payments_pages.choices import Door, FulfilmentState
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.pages.changes import slug_key
 from payments_pages.references import reference_key

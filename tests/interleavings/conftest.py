@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from payments_pages.choices import Door, Outcome
+from payments_pages.confirmation import confirm_payment, verification
 from payments_pages.confirmation import fulfilment as claims
-from payments_pages.confirmation import verification
-from payments_pages.confirmation.confirm import confirm_payment
 from payments_pages.exceptions import DecisionError
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from payments_pages.choices import FulfilmentState, Outcome, VerificationState
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.models import Fulfilment, Transaction, Verification
-from payments_pages.models.fulfilments import FulfilmentQuerySet
+from payments_pages.confirmation import sweep_due
+from payments_pages.models import Fulfilment, FulfilmentQuerySet, Transaction, Verification
 from payments_pages.testing import let_time_pass
 from tests.goods.models import Good
 from tests.interleavings.conftest import Action, Place

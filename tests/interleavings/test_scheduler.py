@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from django.db import connection, transaction
 
-from payments_pages.db.transient import tried_again
+from payments_pages.db import tried_again
 from tests.goods.models import Good
 from tests.interleavings import scheduler
 from tests.interleavings.scheduler import meetings

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from payments_pages.choices import Door, Outcome
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import PaymentPage
 from payments_pages.sandbox import Sandbox
 

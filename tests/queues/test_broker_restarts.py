@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from payments_pages.choices import Outcome
-from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation import sweep_due
 from payments_pages.models import Fulfilment
 from tests.queues.own_brokers import OwnBroker, own_broker
 from tests.queues.test_celery_sender import use

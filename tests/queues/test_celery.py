@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from payments_pages.choices import FulfilmentState as State
-from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation import sweep_due
 from payments_pages.models import Fulfilment
 from payments_pages.testing import let_time_pass
 from tests.brokers import BROKERS

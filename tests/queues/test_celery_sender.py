@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from payments_pages.choices import Outcome
-from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation import sweep_due
 from payments_pages.exceptions import ConfigurationError
 from payments_pages.models import Fulfilment
 from tests.brokers import BROKERS

@@ -12,7 +12,7 @@ from django.utils.module_loading import import_string
 
 from payments_pages import tasks
 from payments_pages.choices import Outcome
-from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation import sweep_due
 from payments_pages.exceptions import ConfigurationError
 from payments_pages.models import Fulfilment
 from payments_pages.testing import let_time_pass

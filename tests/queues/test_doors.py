@@ -11,10 +11,15 @@ from django.http import HttpResponse
 
 from payments_pages.choices import Door, Outcome
 from payments_pages.choices import FulfilmentState as State
-from payments_pages.confirmation import background, nudging
-from payments_pages.confirmation.background import oldest_due, sweep_due
-from payments_pages.confirmation.confirm import Confirmation, confirm_payment
-from payments_pages.db.expressions import from_now
+from payments_pages.confirmation import (
+    Confirmation,
+    background,
+    confirm_payment,
+    nudging,
+    oldest_due,
+    sweep_due,
+)
+from payments_pages.db import from_now
 from payments_pages.exceptions import ConfigurationError, OpenTransactionError
 from payments_pages.models import Fulfilment, PaymentPage, Verification
 from payments_pages.sandbox import Sandbox

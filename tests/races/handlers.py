@@ -2,7 +2,7 @@
 
 import time
 
-from payments_pages.confirmation.fulfilment import renew_lease
+from payments_pages.confirmation import renew_lease
 from payments_pages.models import Fulfilment, Transaction
 from tests.goods.handlers import give
 

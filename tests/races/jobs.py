@@ -11,10 +11,8 @@ from uuid import UUID
 from django.db import connection, connections
 
 from payments_pages.choices import Door, Outcome
-from payments_pages.client.factory import get_client
-from payments_pages.confirmation import fulfilment, verification
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.client import get_client
+from payments_pages.confirmation import confirm_payment, fulfilment, sweep_due, verification
 from tests.goods.models import Good
 
 __all__ = ["run"]

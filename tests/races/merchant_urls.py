@@ -5,7 +5,7 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 
-from payments_pages.confirmation.confirm import confirm_payment_on_commit
+from payments_pages.confirmation import confirm_payment_on_commit
 from payments_pages.models import Verification
 
 __all__ = ["MEANWHILE", "urlpatterns"]

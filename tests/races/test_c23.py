@@ -12,9 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from payments_pages.choices import Door, Outcome
-from payments_pages.confirmation import inbox
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment, confirm_payment_on_commit
+from payments_pages.confirmation import confirm_payment, confirm_payment_on_commit, inbox, sweep_due
 from payments_pages.db import transient
 from payments_pages.models import ExpectedPayment, Fulfilment, PaymentPage, Verification
 from payments_pages.references import reference_key

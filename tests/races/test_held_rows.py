@@ -18,14 +18,11 @@ from django.db import connection
 from django.urls import reverse
 
 from payments_pages.choices import Door, FulfilmentState, Outcome
-from payments_pages.confirmation import inbox
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment, inbox, sweep_due
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
-from payments_pages.staff import decisions
-from payments_pages.staff.attention import look
+from payments_pages.staff import decisions, look
 from tests.conftest import in_thread
 from tests.goods.models import Good
 from tests.queues.workers import wait_until

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from payments_pages.choices import Door, Outcome
-from payments_pages.confirmation.confirm import Confirmation, confirm_payment
+from payments_pages.confirmation import Confirmation, confirm_payment
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass

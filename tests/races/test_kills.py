@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from payments_pages.choices import FulfilmentState, Outcome
-from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation import sweep_due
 from payments_pages.models import Fulfilment, PaymentPage, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass

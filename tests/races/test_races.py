@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from payments_pages.choices import FulfilmentState, Outcome
-from payments_pages.confirmation.background import sweep_due
+from payments_pages.confirmation import sweep_due
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass

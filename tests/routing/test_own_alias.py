@@ -8,8 +8,7 @@ from django.test import Client
 
 from payments_pages.choices import Door, Outcome
 from payments_pages.choices import FulfilmentState as State
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment, confirm_payment_on_commit
+from payments_pages.confirmation import confirm_payment, confirm_payment_on_commit, sweep_due
 from payments_pages.exceptions import OpenTransactionError
 from payments_pages.models import Event, Fulfilment, PaymentPage, Verification
 from payments_pages.sandbox import Sandbox

@@ -9,8 +9,7 @@ from django.urls import reverse
 
 from payments_pages.choices import Door, Outcome
 from payments_pages.choices import FulfilmentState as State
-from payments_pages.confirmation.background import oldest_due, sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment, oldest_due, sweep_due
 from payments_pages.models import (
     Event,
     ExpectedPayment,

@@ -16,9 +16,8 @@ from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
 from payments_pages.choices import Door
-from payments_pages.client.factory import get_client
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.client import get_client
+from payments_pages.confirmation import confirm_payment, sweep_due
 from payments_pages.exceptions import ConfigurationError, PaymentsPagesError
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox

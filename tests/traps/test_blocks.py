@@ -9,10 +9,16 @@ from django.db import transaction as db_transaction
 
 import payments_pages
 from payments_pages.choices import Door, FulfilmentState, Outcome
-from payments_pages.client.resources import TransactionResource
-from payments_pages.confirmation import delivery, inbox, recording, verification
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment, confirm_payment_on_commit
+from payments_pages.client import TransactionResource
+from payments_pages.confirmation import (
+    confirm_payment,
+    confirm_payment_on_commit,
+    delivery,
+    inbox,
+    recording,
+    sweep_due,
+    verification,
+)
 from payments_pages.exceptions import OpenTransactionError
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.references import reference_key

@@ -5,8 +5,7 @@ from django.db import transaction as db_transaction
 from django.db.utils import IntegrityError
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment, confirm_payment_on_commit
+from payments_pages.confirmation import confirm_payment, confirm_payment_on_commit, sweep_due
 from payments_pages.models import (
     Event,
     ExpectedPayment,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import responses
 
-from payments_pages.client.operations import Client
+from payments_pages.client import Client
 from tests.wire.operations import BASE, KEY
 from tests.wire.raw_server import RawServer
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import responses
 
-from payments_pages.client.operations import Client
+from payments_pages.client import Client
 
 KEY = "sk_test_LEAKME0001"
 BASE = "https://service.test/api"

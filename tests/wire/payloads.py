@@ -5,8 +5,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from payments_pages.client import TransactionResource
 from payments_pages.client.payloads import MAX_DEPTH
-from payments_pages.client.resources import TransactionResource
 
 CODE = "AUTH_LEAKCODE1"
 

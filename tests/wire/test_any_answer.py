@@ -9,9 +9,8 @@ import responses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from payments_pages.client import Client, PageList, PageResource, TransactionResource
 from payments_pages.client import transport as transport_module
-from payments_pages.client.operations import Client
-from payments_pages.client.resources import PageList, PageResource, TransactionResource
 from payments_pages.exceptions import ServiceError
 from tests.long import count
 from tests.wire.operations import BASE, KEY, OPERATIONS, answer_all

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from payments_pages.client.resilience import MAX_KEPT, Breaker, Bulkhead, Gates
+from payments_pages.client import Bulkhead
+from payments_pages.client.resilience import MAX_KEPT, Breaker, Gates
 from payments_pages.exceptions import NotAsked
 
 

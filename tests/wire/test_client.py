@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 import responses
 
-from payments_pages.client.operations import Client
-from payments_pages.client.resources import TransactionResource
+from payments_pages.client import Client, TransactionResource
 from payments_pages.exceptions import (
     InvalidResponse,
     RequestRefused,

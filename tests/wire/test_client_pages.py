@@ -9,8 +9,7 @@ import pytest
 import requests
 import responses
 
-from payments_pages.client.operations import MAX_LISTS, Client
-from payments_pages.client.resources import PageResource
+from payments_pages.client import MAX_LISTS, Client, PageResource
 from payments_pages.exceptions import (
     InvalidReference,
     InvalidResponse,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from payments_pages.client.operations import Client
+from payments_pages.client import Client
 from payments_pages.exceptions import (
     AuthenticationFailed,
     DeadlineExceeded,

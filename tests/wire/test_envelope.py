@@ -12,7 +12,7 @@ import pytest
 import requests
 import responses
 
-from payments_pages.client.operations import Client
+from payments_pages.client import Client
 from payments_pages.exceptions import (
     AuthenticationFailed,
     InvalidResponse,

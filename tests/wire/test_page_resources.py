@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from payments_pages.client.resources import PageList, PageResource
+from payments_pages.client import PageList, PageResource
 from payments_pages.exceptions import InvalidResponse
 from tests.wire.payloads import page
 

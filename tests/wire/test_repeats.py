@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from payments_pages.client import PATIENCE
 from payments_pages.client import transport as transport_module
-from payments_pages.client.resilience import FAILURES, PATIENCE, Breaker, Gates
+from payments_pages.client.resilience import FAILURES, Breaker, Gates
 from payments_pages.client.transport import Transport
 from payments_pages.exceptions import (
     InvalidResponse,

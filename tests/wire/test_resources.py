@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from payments_pages.client.resources import LIMITS, PageResource, TransactionResource
+from payments_pages.client import LIMITS, PageResource, TransactionResource
 from payments_pages.exceptions import InvalidResponse
 from tests.wire.payloads import ANY_JSON, CODE, assert_storable, page, read, transaction
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from payments_pages.client import TransactionResource
 from payments_pages.client.payloads import MAX_DEPTH, storable
-from payments_pages.client.resources import TransactionResource
 from tests.wire.payloads import ANY_JSON, CODE, assert_storable, depth_of, nested, read
 
 

@@ -10,7 +10,7 @@ from example_project.demo.logins import ADMIN
 from example_project.shop.models import Offer, Order
 from example_project.shop.orders import place_order
 from payments_pages.choices import Door
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Fulfilment
 from payments_pages.staff import decisions
 

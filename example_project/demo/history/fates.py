@@ -5,8 +5,7 @@ from example_project.demo.stock import Item
 from example_project.shop.models import Kind
 from payments_pages.exceptions import PageError
 from payments_pages.models import PaymentPage
-from payments_pages.pages.changes import create_page, set_active
-from payments_pages.pages.sync import sync_pages
+from payments_pages.pages import create_page, set_active, sync_pages
 
 __all__ = [
     "DRIFTING",

@@ -10,7 +10,7 @@ from django.conf import settings
 from example_project.demo.control import Control
 from example_project.demo.history.payers import Payer
 from payments_pages.choices import Door
-from payments_pages.confirmation.confirm import Confirmation, confirm_payment
+from payments_pages.confirmation import Confirmation, confirm_payment
 from payments_pages.models import PaymentPage, Verification
 from payments_pages.references import reference_key
 

@@ -17,7 +17,7 @@ from example_project.demo.history.sales import sales
 from example_project.demo.history.troubles import ARCHIVE, fail, on_lost_pages, troubles
 from example_project.demo.stock import shelve
 from payments_pages.choices import Door, VerificationState
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Verification
 
 __all__ = ["SALES", "SERVICE_DOWN", "UNKNOWN", "tell"]

@@ -20,8 +20,7 @@ from payments_pages.admin.pages.formats import badges, price
 from payments_pages.admin.readonly import PagesPart
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import PaymentPage
-from payments_pages.pages.changes import keep_theirs, send_ours_back, set_active
-from payments_pages.pages.removal import remove_page
+from payments_pages.pages import keep_theirs, remove_page, send_ours_back, set_active
 
 __all__ = ["BulkActions"]
 

@@ -15,8 +15,7 @@ from payments_pages.admin.pages.forms import PaymentPageForm
 from payments_pages.conf import conf
 from payments_pages.models import PaymentPage
 from payments_pages.money import major_text
-from payments_pages.pages.changes import create_page, look, update_page
-from payments_pages.pages.mirror import UPDATABLE
+from payments_pages.pages import UPDATABLE, create_page, look, update_page
 
 __all__ = ["PaymentPageChangeForm", "Version"]
 

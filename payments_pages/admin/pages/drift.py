@@ -14,11 +14,10 @@ from django.utils.translation import gettext as _
 from payments_pages.admin.errors import explain
 from payments_pages.admin.pages.formats import field_label, field_value
 from payments_pages.admin.readonly import PagesPart
-from payments_pages.db.transactions import outside_transactions
+from payments_pages.db import outside_transactions
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import PaymentPage
-from payments_pages.pages.changes import keep_theirs, send_ours_back, sendable
-from payments_pages.pages.mirror import DRIFTING
+from payments_pages.pages import DRIFTING, keep_theirs, send_ours_back, sendable
 from payments_pages.references import text_key
 
 __all__ = ["Drift", "DriftChoices", "describe_drift"]

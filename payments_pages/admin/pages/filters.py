@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from payments_pages.models.ownership import sold_here
+from payments_pages.models import sold_here
 
 __all__ = ["StateFilter"]
 

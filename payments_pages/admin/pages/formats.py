@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from payments_pages.admin.formats import mode_name, money, pretty
 from payments_pages.conf import conf
 from payments_pages.models import PaymentPage
-from payments_pages.pages.changes import public_url
+from payments_pages.pages import public_url
 
 __all__ = [
     "badges",

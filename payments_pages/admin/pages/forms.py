@@ -18,8 +18,7 @@ from payments_pages.conf import conf
 from payments_pages.exceptions import AmountError, PageError, PaymentsPagesError
 from payments_pages.models import PaymentPage
 from payments_pages.money import format_amount, parse_amount
-from payments_pages.pages.changes import create_page
-from payments_pages.pages.slugs import MAX_SLUG, check_slug_text
+from payments_pages.pages import MAX_SLUG, check_slug_text, create_page
 
 __all__ = ["LOGO", "PaymentPageAddForm", "PaymentPageForm"]
 

@@ -27,10 +27,9 @@ from payments_pages.admin.pages.slugs import URL_NAME as SLUG_URL
 from payments_pages.admin.pages.slugs import SlugCheck
 from payments_pages.admin.pages.sold import PageChangeList, last_days, show_sold, sold_by_page
 from payments_pages.admin.pages.sync import SyncSteps
-from payments_pages.client.resources import read_metadata
+from payments_pages.client import read_metadata
 from payments_pages.models import PaymentPage
-from payments_pages.pages.changes import public_url
-from payments_pages.pages.differences import describe_differences
+from payments_pages.pages import describe_differences, public_url
 
 __all__ = ["PaymentPageAdmin"]
 

@@ -16,9 +16,8 @@ from payments_pages.admin.formats import mode_name, moment, money
 from payments_pages.admin.pages.formats import is_of_other_mode, web_address
 from payments_pages.conf import conf
 from payments_pages.exceptions import PaymentsPagesError
-from payments_pages.models import PaymentPage
-from payments_pages.models.ownership import ELSEWHERE, is_site_known
-from payments_pages.pages.links import callback_url, is_same_callback
+from payments_pages.models import ELSEWHERE, PaymentPage, is_site_known
+from payments_pages.pages import callback_url, is_same_callback
 
 __all__ = ["EqualPrice", "equal_prices", "page_notices"]
 

@@ -11,9 +11,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from payments_pages.admin.readonly import PagesPart
-from payments_pages.db.transactions import outside_transactions
+from payments_pages.db import outside_transactions
 from payments_pages.models import PaymentPage
-from payments_pages.pages.changes import public_url
+from payments_pages.pages import public_url
 
 __all__ = ["QrCodes", "can_draw", "code"]
 

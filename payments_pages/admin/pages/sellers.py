@@ -14,10 +14,10 @@ from django.utils.translation import gettext_lazy
 
 from payments_pages.admin.errors import explain
 from payments_pages.admin.pages.bulk_actions import BulkActions, Job
-from payments_pages.db.transactions import outside_transactions
+from payments_pages.db import outside_transactions
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import PaymentPage
-from payments_pages.pages.sellers import forget_seller, sell_elsewhere, sell_here
+from payments_pages.pages import forget_seller, sell_elsewhere, sell_here
 
 __all__ = ["SellerChoices"]
 

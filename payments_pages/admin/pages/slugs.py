@@ -9,12 +9,12 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 
 from payments_pages.admin.readonly import PagesPart
-from payments_pages.client.factory import get_client
+from payments_pages.client import get_client
 from payments_pages.conf import conf
-from payments_pages.db.transactions import outside_transactions
+from payments_pages.db import outside_transactions
 from payments_pages.exceptions import PageError, PaymentsPagesError
 from payments_pages.models import PaymentPage
-from payments_pages.pages.slugs import MAX_SLUG, check_slug_text, slug_key
+from payments_pages.pages import MAX_SLUG, check_slug_text, slug_key
 
 __all__ = ["SlugCheck", "SlugInput", "availability"]
 

@@ -16,7 +16,7 @@ from django.utils.translation import ngettext
 from payments_pages.admin.formats import money
 from payments_pages.admin.lists import CappedChangeList
 from payments_pages.models import PaymentPage, Transaction
-from payments_pages.staff.totals import day_bounds
+from payments_pages.staff import day_bounds
 
 __all__ = ["PageChangeList", "Sold", "last_days", "show_sold", "sold_by_page"]
 

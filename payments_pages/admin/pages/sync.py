@@ -28,7 +28,7 @@ from django.utils.translation import ngettext
 
 from payments_pages.admin.errors import explain
 from payments_pages.admin.readonly import PagesPart
-from payments_pages.db.transactions import outside_transactions
+from payments_pages.db import outside_transactions
 from payments_pages.exceptions import (
     AuthenticationFailed,
     ConfigurationError,
@@ -37,7 +37,7 @@ from payments_pages.exceptions import (
     RequestRefused,
 )
 from payments_pages.models import PaymentPage
-from payments_pages.pages.sync import Sync, SyncReport, continue_sync, finish_sync
+from payments_pages.pages import Sync, SyncReport, continue_sync, finish_sync
 
 __all__ = ["MAX_AGE", "SyncSteps", "read_token", "write_token"]
 

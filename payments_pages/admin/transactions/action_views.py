@@ -20,7 +20,7 @@ from payments_pages.admin.readonly import ReadOnlyAdmin
 from payments_pages.admin.statuses import delivery_status, payment_status
 from payments_pages.admin.transactions.actions import ACTIONS, Action, fingerprint
 from payments_pages.choices import FulfilmentState
-from payments_pages.db.transactions import outside_transactions
+from payments_pages.db import outside_transactions
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import Fulfilment, Transaction
 

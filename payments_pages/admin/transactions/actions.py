@@ -7,11 +7,11 @@ from typing import Any, Final
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from payments_pages import staff
 from payments_pages.admin.transactions.forms import ActionForm, AttributeForm, NoteForm, ReasonForm
 from payments_pages.choices import Door
-from payments_pages.confirmation.confirm import Confirmation, confirm_payment
+from payments_pages.confirmation import Confirmation, confirm_payment
 from payments_pages.models import Fulfilment, Transaction
-from payments_pages.staff import decisions
 
 __all__ = ["ACTIONS", "Action", "ask", "fingerprint"]
 
@@ -68,29 +68,29 @@ def _verify(transaction: Transaction, _data: Mapping[str, Any], actor: str) -> s
 
 
 def _retry(transaction: Transaction, _data: Mapping[str, Any], actor: str) -> str | None:
-    outcome = decisions.retry(transaction.fulfilment, actor=actor)
+    outcome = staff.retry(transaction.fulfilment, actor=actor)
     return outcome and str(outcome.label)
 
 
 def _approve(transaction: Transaction, data: Mapping[str, Any], actor: str) -> str | None:
     row = transaction.fulfilment
-    outcome = decisions.approve(row, actor=actor, note=data["note"])
+    outcome = staff.approve(row, actor=actor, note=data["note"])
     return outcome and str(outcome.label)
 
 
 def _reject(transaction: Transaction, data: Mapping[str, Any], actor: str) -> str | None:
     row = transaction.fulfilment
-    return _("rejected") if decisions.reject(row, actor=actor, note=data["note"]) else None
+    return _("rejected") if staff.reject(row, actor=actor, note=data["note"]) else None
 
 
 def _attribute(transaction: Transaction, data: Mapping[str, Any], actor: str) -> str | None:
     row = transaction.fulfilment
-    outcome = decisions.attribute(row, data["page"], actor=actor, note=data["note"])
+    outcome = staff.attribute(row, data["page"], actor=actor, note=data["note"])
     return outcome and str(outcome.label)
 
 
 def _note(transaction: Transaction, data: Mapping[str, Any], actor: str) -> str:
-    decisions.note(transaction, data["note"], actor=actor)
+    staff.note(transaction, data["note"], actor=actor)
     return _("noted")
 
 
@@ -103,7 +103,7 @@ ACTIONS: Final = (
             "The service is asked whether it is still paid. If it is, the value is delivered now, "
             "although the rules held it. That cannot be undone here."
         ),
-        is_possible=_when(decisions.may_approve),
+        is_possible=_when(staff.may_approve),
         carry_out=_approve,
         form=ReasonForm,
     ),
@@ -116,7 +116,7 @@ ACTIONS: Final = (
             "the payer had named this page: if the payment fits it, the value is delivered now; if "
             "not, it stays held."
         ),
-        is_possible=_when(decisions.may_attribute),
+        is_possible=_when(staff.may_attribute),
         carry_out=_attribute,
         form=AttributeForm,
     ),
@@ -127,7 +127,7 @@ ACTIONS: Final = (
         consequence=gettext_lazy(
             "The site's own code is asked to give the value now. It can never be given twice."
         ),
-        is_possible=_when(decisions.may_retry),
+        is_possible=_when(staff.may_retry),
         carry_out=_retry,
     ),
     Action(
@@ -150,7 +150,7 @@ ACTIONS: Final = (
             "Nothing is ever delivered for this payment. The payer gets no money back by this: "
             "refund it at the service."
         ),
-        is_possible=_when(decisions.may_reject),
+        is_possible=_when(staff.may_reject),
         carry_out=_reject,
         form=ReasonForm,
     ),

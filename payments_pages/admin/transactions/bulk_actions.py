@@ -13,6 +13,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from payments_pages import staff
 from payments_pages.admin.errors import busy, explain
 from payments_pages.admin.formats import ltr, paid_of
 from payments_pages.admin.readonly import ReadOnlyAdmin
@@ -21,7 +22,6 @@ from payments_pages.admin.transactions.action_views import who
 from payments_pages.admin.transactions.actions import ACTIONS, Action, ask, fingerprint
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import Transaction
-from payments_pages.staff import decisions
 
 __all__ = ["MOST", "Selected", "stop_asking", "verify_again"]
 
@@ -78,7 +78,7 @@ def stop_asking(modeladmin: Any, request: HttpRequest, queryset: QuerySet[Any]) 
 
 
 def _stop(row: Any, actor: str) -> str | None:
-    return _("no longer asked about") if decisions.stop_asking(row, actor=actor) else None
+    return _("no longer asked about") if staff.stop_asking(row, actor=actor) else None
 
 
 def _ask(reference: str, actor: str) -> str:

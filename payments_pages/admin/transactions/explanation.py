@@ -11,10 +11,9 @@ from payments_pages.admin.formats import ltr, mode_name, moment, money, own_word
 from payments_pages.admin.transactions.holds import advice_of, facts_of
 from payments_pages.choices import FulfilmentState, VerificationState
 from payments_pages.conf import conf
-from payments_pages.confirmation.fulfilment import is_quiet
-from payments_pages.models import Fulfilment, Transaction, Verification
-from payments_pages.models.fulfilments import FulfilmentQuerySet
-from payments_pages.staff.decisions import is_of_other_mode
+from payments_pages.confirmation import is_quiet
+from payments_pages.models import Fulfilment, FulfilmentQuerySet, Transaction, Verification
+from payments_pages.staff import is_of_other_mode
 
 __all__ = ["Why", "why"]
 

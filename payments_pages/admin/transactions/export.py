@@ -28,9 +28,9 @@ from django.utils.translation import gettext_lazy
 
 from payments_pages.admin.readonly import ReadOnlyAdmin
 from payments_pages.admin.transactions.search import CUSTOMER_FIELDS, sees_customers
-from payments_pages.db.transactions import outside_transactions
+from payments_pages.db import outside_transactions
 from payments_pages.models import Transaction
-from payments_pages.staff.export import write_csv
+from payments_pages.staff import write_csv
 
 __all__ = ["Export", "export_selected"]
 

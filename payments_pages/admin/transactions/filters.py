@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from payments_pages.choices import FulfilmentState, Reason
-from payments_pages.confirmation.fulfilment import loud_holds
+from payments_pages.confirmation import loud_holds
 from payments_pages.models import Fulfilment, Transaction
 
 __all__ = ["DELIVERY_REASONS", "DeliveryFilter", "HoldFilter"]

@@ -8,12 +8,12 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from payments_pages import staff
 from payments_pages.admin.errors import explain
 from payments_pages.conf import conf
 from payments_pages.exceptions import UnusableKey
 from payments_pages.models import PaymentPage, Transaction
-from payments_pages.pages.slugs import slug_key
-from payments_pages.staff import decisions
+from payments_pages.pages import slug_key
 
 __all__ = ["SUGGESTIONS", "ActionForm", "AttributeForm", "NoteForm", "ReasonForm"]
 
@@ -36,7 +36,7 @@ class ReasonForm(ActionForm):
 
     note = forms.CharField(
         label=gettext_lazy("Reason"),
-        max_length=decisions.NOTE_LENGTH,
+        max_length=staff.NOTE_LENGTH,
         help_text=gettext_lazy("It stays in the timeline, beside your name."),
         widget=forms.Textarea(attrs=_LINES),
     )
@@ -47,7 +47,7 @@ class NoteForm(ActionForm):
 
     note = forms.CharField(
         label=gettext_lazy("Note"),
-        max_length=decisions.NOTE_LENGTH,
+        max_length=staff.NOTE_LENGTH,
         help_text=gettext_lazy("For staff only. It cannot be changed or taken back."),
         widget=forms.Textarea(attrs=_LINES),
     )
@@ -67,7 +67,7 @@ class AttributeForm(ActionForm):
     note = forms.CharField(
         label=gettext_lazy("How you know"),
         required=False,
-        max_length=decisions.NOTE_LENGTH,
+        max_length=staff.NOTE_LENGTH,
         help_text=gettext_lazy("It stays in the timeline, beside your name."),
         widget=forms.Textarea(attrs=_LINES),
     )

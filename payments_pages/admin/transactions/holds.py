@@ -21,7 +21,7 @@ from payments_pages.admin.formats import (
 from payments_pages.choices import Attributed, Reason
 from payments_pages.conf import conf
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
-from payments_pages.staff.decisions import may_attribute
+from payments_pages.staff import may_attribute
 
 __all__ = ["advice_of", "facts_of"]
 

@@ -17,7 +17,7 @@ from payments_pages.admin.transactions.filters import DeliveryFilter, HoldFilter
 from payments_pages.admin.transactions.search import CUSTOMERS, Customers, Search
 from payments_pages.admin.transactions.verify_reference import ByHand
 from payments_pages.models import Transaction
-from payments_pages.staff.masking import mask_email
+from payments_pages.staff import mask_email
 
 __all__ = ["TransactionAdmin"]
 

@@ -15,7 +15,7 @@ from payments_pages.admin.formats import ltr, money
 from payments_pages.conf import conf
 from payments_pages.exceptions import ConfigurationError
 from payments_pages.money import format_amount
-from payments_pages.staff.totals import DAYS, Currency, Day, Figure, take_totals
+from payments_pages.staff import DAYS, Currency, Day, Figure, take_totals
 
 __all__ = [
     "HEIGHT",

@@ -16,8 +16,8 @@ from payments_pages.admin.readonly import ReadOnlyAdmin
 from payments_pages.admin.transactions.action_views import who
 from payments_pages.admin.transactions.actions import ask
 from payments_pages.choices import Outcome
-from payments_pages.confirmation.confirm import Confirmation
-from payments_pages.db.transactions import outside_transactions
+from payments_pages.confirmation import Confirmation
+from payments_pages.db import outside_transactions
 from payments_pages.exceptions import InvalidReference, PaymentsPagesError
 from payments_pages.models import Verification
 from payments_pages.references import check_reference, reference_key

@@ -10,18 +10,16 @@ from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
+from payments_pages import staff
 from payments_pages.choices import Door, Outcome, Reason
-from payments_pages.confirmation.confirm import confirm_payment
-from payments_pages.confirmation.due import waiting_references
-from payments_pages.db.transactions import renew_connections
-from payments_pages.db.transient import is_transient
+from payments_pages.confirmation import confirm_payment, waiting_references
+from payments_pages.db import is_transient, renew_connections
 from payments_pages.exceptions import InvalidReference, UnusableKey
 from payments_pages.management.progress import Progress
 from payments_pages.management.reference_files import ReferenceFile, read_references
 from payments_pages.models import Fulfilment, PaymentPage
-from payments_pages.pages.slugs import slug_key
+from payments_pages.pages import slug_key
 from payments_pages.references import reference_key
-from payments_pages.staff import decisions
 
 __all__ = ["Command"]
 
@@ -122,7 +120,7 @@ def _confirm(reference: str, *, refresh: bool, page: PaymentPage | None) -> tupl
     try:
         row = _row(reference)
         if row.reason == Reason.UNATTRIBUTED:
-            outcome = decisions.attribute(row, page, actor=NAME, door=Door.COMMAND) or outcome
+            outcome = staff.attribute(row, page, actor=NAME, door=Door.COMMAND) or outcome
             row = _row(reference)
     except (DatabaseError, InterfaceError) as error:
         if not is_transient(error):

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from payments_pages.exceptions import ConfigurationError
-from payments_pages.staff.roles import Granted, make_groups
+from payments_pages.staff import Granted, make_groups
 
 __all__ = ["Command"]
 

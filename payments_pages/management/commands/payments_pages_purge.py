@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from payments_pages.management.progress import Progress
-from payments_pages.staff.retention import SHORTEST, forget_payers, purge_events, purge_lapsed
+from payments_pages.staff import SHORTEST, forget_payers, purge_events, purge_lapsed
 
 __all__ = ["Command"]
 

@@ -11,8 +11,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, InterfaceError, close_old_connections
 
 from payments_pages.conf import conf
-from payments_pages.confirmation.background import SweepReport, oldest_due, sweep_due
-from payments_pages.db.transient import is_transient
+from payments_pages.confirmation import SweepReport, oldest_due, sweep_due
+from payments_pages.db import is_transient
 from payments_pages.management.progress import Progress
 
 __all__ = ["Command"]

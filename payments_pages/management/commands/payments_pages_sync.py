@@ -9,7 +9,7 @@ from payments_pages.conf import conf
 from payments_pages.exceptions import ServiceError
 from payments_pages.management.progress import Progress
 from payments_pages.money import format_amount
-from payments_pages.pages.sync import pages_of_equal_price, sync_pages
+from payments_pages.pages import pages_of_equal_price, sync_pages
 
 __all__ = ["Command"]
 

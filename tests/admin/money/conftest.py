@@ -11,7 +11,7 @@ from django.db import OperationalError, connection
 from django.test import Client
 
 from payments_pages.choices import Door, Outcome
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Fulfilment, PaymentPage, Transaction
 from payments_pages.sandbox import Sandbox
 

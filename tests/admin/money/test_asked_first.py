@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.exceptions import DecisionError
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox

@@ -12,8 +12,7 @@ from django.utils import timezone
 
 from payments_pages.admin.index import Line, said_age
 from payments_pages.choices import Door, FulfilmentState, Reason
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment, sweep_due
 from payments_pages.models import (
     ExpectedPayment,
     Fulfilment,
@@ -22,8 +21,7 @@ from payments_pages.models import (
     Verification,
 )
 from payments_pages.sandbox import Sandbox
-from payments_pages.staff import attention
-from payments_pages.staff.attention import Attention, look
+from payments_pages.staff import Attention, attention, look
 from payments_pages.testing import let_time_pass
 from tests.admin.money.conftest import SignIn
 

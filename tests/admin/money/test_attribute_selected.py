@@ -7,7 +7,7 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 
 from payments_pages.choices import Attributed, Door, FulfilmentState, Outcome, Reason
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Event, PaymentPage, Transaction
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from payments_pages.choices import Door, FulfilmentState, Reason
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass

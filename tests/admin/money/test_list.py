@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from payments_pages.admin.transactions import bulk_actions
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox

@@ -8,8 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from payments_pages.choices import Door, EventKind, Outcome, VerificationState
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment, sweep_due
 from payments_pages.models import Event, PaymentPage, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.staff import decisions

@@ -7,8 +7,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from payments_pages.models import PaymentPage
-from payments_pages.pages.changes import create_page
-from payments_pages.pages.sync import sync_pages
+from payments_pages.pages import create_page, sync_pages
 from payments_pages.sandbox import Sandbox
 from tests.browser.axe import findings, in_all_variants
 from tests.browser.baseline import allowed

@@ -12,7 +12,7 @@ from django.test import Client
 
 from payments_pages.admin.pages import bulk_actions
 from payments_pages.models import PaymentPage
-from payments_pages.pages.sync import sync_pages
+from payments_pages.pages import sync_pages
 from payments_pages.sandbox import Sandbox
 from tests.admin.pages.over_http import LIST, rows, sent, text
 

@@ -9,8 +9,7 @@ from django.test import Client
 
 from payments_pages.exceptions import PageError, ServiceUnavailable
 from payments_pages.models import PaymentPage
-from payments_pages.pages.changes import create_page, send_ours_back, set_active, update_page
-from payments_pages.pages.sync import sync_pages
+from payments_pages.pages import create_page, send_ours_back, set_active, sync_pages, update_page
 from payments_pages.sandbox import Sandbox
 from tests.admin.pages.over_http import LIST, change_url, rows, sent, text
 from tests.conftest import in_thread

@@ -11,8 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from payments_pages.models import PaymentPage, Transaction
-from payments_pages.pages.slugs import slug_key
-from payments_pages.pages.sync import sync_pages
+from payments_pages.pages import slug_key, sync_pages
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
 from tests.admin.pages.over_http import LIST, change_url, rows, text

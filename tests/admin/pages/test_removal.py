@@ -10,13 +10,10 @@ from django.utils import timezone
 
 from example_project.shop.models import Offer, Order
 from payments_pages.choices import Door
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment
 from payments_pages.exceptions import PageError
 from payments_pages.models import PaymentPage, Transaction
-from payments_pages.pages.changes import create_page
-from payments_pages.pages.removal import remove_page
-from payments_pages.pages.slugs import slug_key
-from payments_pages.pages.sync import sync_pages
+from payments_pages.pages import create_page, remove_page, slug_key, sync_pages
 from payments_pages.sandbox import Sandbox
 from tests.admin.pages.over_http import LIST, rows, text
 from tests.conftest import expect_payment, in_thread

@@ -9,10 +9,9 @@ from django.test import Client
 from django.urls import reverse
 
 from payments_pages.choices import Door, Outcome
-from payments_pages.confirmation.background import sweep_due
-from payments_pages.confirmation.confirm import confirm_payment
+from payments_pages.confirmation import confirm_payment, sweep_due
 from payments_pages.models import PaymentPage
-from payments_pages.pages.sync import sync_pages
+from payments_pages.pages import sync_pages
 from payments_pages.sandbox import Sandbox
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from payments_pages.models import PaymentPage
-from payments_pages.pages.slugs import slug_key
+from payments_pages.pages import slug_key
 from payments_pages.sandbox import Sandbox
 from tests.admin.pages.over_http import ADD, SLUG, add, text
 

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from payments_pages.admin.pages import sync
-from payments_pages.client.resources import PageResource
+from payments_pages.client import PageResource
 from payments_pages.models import PaymentPage
 from payments_pages.pages import sync as sync_module
 from payments_pages.pages.mirror import mirrored_fields
