@@ -34,11 +34,11 @@ test: $(VENV)/.test$(KIND) ## run the tests, four at a time, on SQLite or on DAT
 
 .PHONY: torture
 torture: $(VENV)/.test$(KIND) ## kill, stop and lie while payments are made; ARGS="--database postgresql --seconds 600"
-	exec "$(VENV)/bin/python" -m torture $(ARGS)
+	exec "$(VENV)/bin/python" -m tests.reliability.torture $(ARGS)
 
 .PHONY: bench
 bench: $(VENV)/.bench$(KIND) ## measure callbacks against the floor and the peers; ARGS="--quick --write", --help lists more
-	exec "$(VENV)/bin/python" -m bench $(ARGS)
+	exec "$(VENV)/bin/python" -m tests.benchmarks $(ARGS)
 
 .PHONY: check
 check: $(VENV)/.dev$(KIND) ## format, lint, types, migrations, rooms, translations
@@ -46,7 +46,7 @@ check: $(VENV)/.dev$(KIND) ## format, lint, types, migrations, rooms, translatio
 
 .PHONY: screenshots
 screenshots: $(VENV)/.dev$(KIND) ## take the pictures of the docs anew; ARGS=--all takes every screen, into var/
-	exec "$(VENV)/bin/python" scripts/screenshots.py $(ARGS)
+	exec "$(VENV)/bin/python" tests/acceptance/screenshots.py $(ARGS)
 
 .PHONY: clean
 clean: ## remove what these targets made: environment, caches, the demo's data

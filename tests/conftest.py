@@ -24,9 +24,9 @@ from payments_pages.models import ExpectedPayment, PaymentPage
 from payments_pages.pages.changes import slug_key
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
-from tests.brokers import why_left_out
-from tests.chromium import find_chromium
-from tests.secrets.watching import LeakDetector
+from tests.integration.secrets.watching import LeakDetector
+from tests.support.brokers import why_left_out
+from tests.support.chromium import find_chromium
 
 # A busy machine is no failure: time is for the benchmarks.
 hypothesis.settings.register_profile("untimed", deadline=None)
@@ -198,7 +198,7 @@ def child_environment(settings: Any, sandbox: Sandbox) -> Callable[[], dict[str,
     def build() -> dict[str, str]:
         return {
             **os.environ,
-            "DJANGO_SETTINGS_MODULE": "tests.settings",
+            "DJANGO_SETTINGS_MODULE": "tests.support.settings",
             "TESTS_DATABASE_NAME": str(connection.settings_dict["NAME"]),
             "TESTS_PAYMENTS_PAGES": json.dumps(settings.PAYMENTS_PAGES),
         }

@@ -1,8 +1,0 @@
-"""Benchmarks: commands that print a table, on loopback and within bounds.
-
-    python -m bench                 callbacks against the floor and the peers: docs/speed.md
-    python -m bench.hung_service    what a hung service does to the rest of a site
-    python -m bench.soak            an hour of mixed load
-
-`make bench` runs the first.
-"""

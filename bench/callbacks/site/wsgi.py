@@ -1,8 +1,0 @@
-"""The site as WSGI, for gunicorn."""
-
-import os
-
-from django.core.wsgi import get_wsgi_application
-
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "bench.callbacks.site.settings")
-application = get_wsgi_application()

@@ -1,0 +1,36 @@
+"""The pictures of `docs/admin.md` are those that `tests/acceptance/screenshots.py` takes."""
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGE = (ROOT / "docs" / "admin.md").read_text()
+FOLDER = ROOT / "docs" / "screenshots"
+SHOWN = re.findall(r"!\[([^\]]*)\]\(screenshots/([\w-]+)\.png\)", PAGE)
+
+
+def chosen() -> set[str]:
+    """What the script takes, read from its source: it needs a browser to be imported."""
+    tree = ast.parse((ROOT / "scripts" / "screenshots.py").read_text())
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "CHOSEN":
+            assert isinstance(node.value, ast.Call)
+            return set(ast.literal_eval(node.value.args[0]))
+    raise LookupError("CHOSEN")
+
+
+def test_every_picture_is_taken_by_the_script_and_shown_once() -> None:
+    names = [name for _alt, name in SHOWN]
+    assert len(names) == len(set(names))
+    assert set(names) == chosen() == {path.stem for path in FOLDER.glob("*.png")}
+
+
+def test_every_picture_says_what_it_shows() -> None:
+    assert all(len(alt) > 20 for alt, _name in SHOWN)
+
+
+def test_the_pictures_are_few_and_small() -> None:
+    sizes = {path.name: path.stat().st_size for path in FOLDER.glob("*.png")}
+    assert len(sizes) <= 24
+    assert {name: size for name, size in sizes.items() if size > 60_000} == {}

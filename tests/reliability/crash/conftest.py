@@ -1,0 +1,47 @@
+"""Fixtures: the scene of the stories, and a process that may be killed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from payments_pages.confirmation import fulfilment as claims
+from payments_pages.confirmation import verification
+from payments_pages.models import PaymentPage
+from payments_pages.sandbox import Sandbox
+from tests.reliability.crash.stories import Scene
+from tests.reliability.races.conftest import Worker
+
+
+@pytest.fixture(scope="package")
+def mortal(django_db_setup: None) -> Iterator[Worker]:
+    worker = Worker(str(connection.settings_dict["NAME"]), "tests.reliability.crash.jobs")
+    try:
+        worker.wait_until_ready()
+        yield worker
+    finally:
+        worker.end()
+
+
+@pytest.fixture(autouse=True)
+def open_file(transactional_db: None) -> Iterator[None]:
+    """Hold the database open: whoever closes an SQLite file last waits for the disk."""
+    holder = connection.copy()
+    holder.ensure_connection()
+    yield
+    holder.close()
+
+
+@pytest.fixture
+def scene(
+    transactional_db: None,
+    tea_box: PaymentPage,
+    sandbox: Sandbox,
+    configure: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Scene:
+    """Nobody waits here for a rival who is dead."""
+    for module in (verification, claims):
+        monkeypatch.setattr(module, "RIVAL_PATIENCE", 0.0)
+    return Scene(sandbox, tea_box, configure)

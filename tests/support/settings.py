@@ -1,0 +1,81 @@
+"""Settings of the suite: SQLite, or the server that DATABASE_URL names."""
+
+import json
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+from tests.support.database_settings import database
+
+BASE = Path(__file__).resolve().parent.parent.parent
+
+SECRET_KEY = "only for tests"
+USE_TZ = True
+TIME_ZONE = "Asia/Hebron"
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("ar", "العربية"), ("he", "עברית")]
+ROOT_URLCONF = "tests.support.urls"
+STATIC_URL = "/static/"
+DEFAULT_AUTO_FIELD = "django.db.models.AutoField"  # not ours, on purpose: case C65
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "payments_pages",
+    "example_project.shop",
+    "tests.support.goods",
+]
+# A queue on the database itself, of Django's own tasks; where it is not installed its tests are
+# left out.
+if find_spec("django_tasks_db"):
+    INSTALLED_APPS.append("django_tasks_db")
+    TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+DATABASES = {"default": database(BASE / "var")}
+
+# The suite's key is a test key, and DEBUG is off in tests.
+SILENCED_SYSTEM_CHECKS = ["payments_pages.W002"]
+if os.environ.get("TESTS_SQLITE") in {"deferred", "default"}:
+    # The run is there to see what this check warns of.
+    SILENCED_SYSTEM_CHECKS.append("payments_pages.W003")
+
+# A child process of a test uses that test's own database, sandbox and settings.
+if name := os.environ.get("TESTS_DATABASE_NAME"):
+    DATABASES["default"]["NAME"] = name
+
+PAYMENTS_PAGES = {
+    "SECRET_KEY": "sk_test_suite",
+    "BASE_URL": "http://127.0.0.1:9/api",
+    "PAY_URL": "http://127.0.0.1:9/pay",
+    "SITE_URL": "https://testserver",
+    "HANDLER": "tests.support.goods.handlers.deliver",
+}
+PAYMENTS_PAGES |= json.loads(os.environ.get("TESTS_PAYMENTS_PAGES", "{}"))
