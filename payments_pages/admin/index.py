@@ -16,7 +16,7 @@ from payments_pages.admin.formats import moment, own_words
 from payments_pages.admin.transactions.filters import HoldFilter
 from payments_pages.choices import FulfilmentState, Mode, VerificationState
 from payments_pages.conf import conf
-from payments_pages.staff import CAP, Attention, look
+from payments_pages.staff import CAP, Attention, read_attention
 
 __all__ = ["Line", "attention_lines", "by_hand_link", "said_age"]
 
@@ -34,7 +34,7 @@ def attention_lines(request: HttpRequest) -> list[Line] | None:
     """Return what needs attention, the gravest first; None for who may not see payments."""
     if not request.user.has_perm("payments_pages.view_transaction"):
         return None
-    found = look()
+    found = read_attention()
     asked = request.user.has_perm("payments_pages.view_verification")
     return [*_troubles(found, asked=asked), *_counted(found, asked=asked)]
 
@@ -188,20 +188,20 @@ def _trouble(kind: str) -> str:
 def _left_by_other_mode(found: Attention, *, asked: bool) -> Iterator[tuple[int, str, str]]:
     """Give what was left behind when MODE was changed: the sweep leaves it alone."""
     yield (
-        found.other_deliveries,
+        found.other_mode_fulfilments,
         ngettext(
             "%(count)s delivery is of the other mode: it waits until MODE is that again.",
             "%(count)s deliveries are of the other mode: they wait until MODE is that again.",
-            found.other_deliveries,
+            found.other_mode_fulfilments,
         ),
         _transactions(domain=_other_mode()),
     )
     yield (
-        found.other_asks,
+        found.other_mode_verifications,
         ngettext(
             "%(count)s reference is of the other mode: nobody asks until MODE is that again.",
             "%(count)s references are of the other mode: nobody asks until MODE is that again.",
-            found.other_asks,
+            found.other_mode_verifications,
         ),
         _verifications(state=VerificationState.DUE) if asked else "",
     )

@@ -16,13 +16,13 @@ from payments_pages.conf import conf
 from payments_pages.confirmation.admission import Admission, admit_swept
 from payments_pages.confirmation.confirm import confirm_payment
 from payments_pages.confirmation.due import (
-    acquaintances,
-    asks,
-    deliveries,
-    due_strangers,
-    other_asks,
-    other_deliveries,
-    purge_unknown,
+    due_unvouched,
+    forget_unknown,
+    open_fulfilments,
+    open_verifications,
+    other_mode_fulfilments,
+    other_mode_verifications,
+    vouched_or_mirrored,
 )
 from payments_pages.db import UtcNow, renew_connections
 from payments_pages.exceptions import ConfigurationError, InvalidReference
@@ -102,9 +102,10 @@ def sweep_due(
                 admission.charge()
         progress(report)
     report.overrun = _count_overrun(underway)
-    report.purged = purge_unknown()
+    report.purged = forget_unknown()
     report.other_mode = sum(
-        rows[:OTHERS_COUNTED].count() for rows in (other_asks(), other_deliveries())
+        rows[:OTHERS_COUNTED].count()
+        for rows in (other_mode_verifications(), other_mode_fulfilments())
     )
     return report
 
@@ -130,7 +131,10 @@ def oldest_due() -> dt.timedelta | None:
     down and when a handler fails. Rows of the other mode do not count: no sweep could end that.
     """
     waiting = ExpressionWrapper(UtcNow() - F("next_at"), output_field=DurationField())
-    ages = [rows.due().values_list(waiting, flat=True).first() for rows in (asks(), deliveries())]
+    ages = [
+        rows.due().values_list(waiting, flat=True).first()
+        for rows in (open_verifications(), open_fulfilments())
+    ]
     return max((age for age in ages if age is not None), default=None)
 
 
@@ -162,8 +166,8 @@ def _due(batch: int, read: Callable[[int], list[tuple[str, bool]]]) -> Iterator[
 
 
 def _next(limit: int) -> list[tuple[str, bool]]:
-    asked = acquaintances().due().values_list("reference", flat=True)
-    given = deliveries().due().values_list("transaction__reference", flat=True)
+    asked = vouched_or_mirrored().due().values_list("reference", flat=True)
+    given = open_fulfilments().due().values_list("transaction__reference", flat=True)
     lifts = _liftable().values_list("transaction__reference", flat=True)
     rows = [(text, True) for text in asked[:limit]]
     # Of these the answer may be days old, and the money back with the payer.
@@ -180,10 +184,12 @@ def _liftable() -> FulfilmentQuerySet:
     was made a moment after it looked.
     """
     if "callback" not in conf.attribution:
-        return deliveries().none()
+        return open_fulfilments().none()
     tokens = PaymentPage.objects.primary().values("token")
-    claims = asks().filter(reference_key=OuterRef("reference_key"), page_claim__in=tokens)
-    # By the claims' mode it is of this one; `deliveries()` would look the same row up again.
+    claims = open_verifications().filter(
+        reference_key=OuterRef("reference_key"), page_claim__in=tokens
+    )
+    # By the claims' mode it is of this one; `open_fulfilments()` would look the same row up again.
     other = claims.exclude(page_claim=OuterRef("transaction__page__token"))
     of_worse_claim = Q(
         Exists(other),
@@ -207,12 +213,12 @@ def _lifted() -> FulfilmentQuerySet:
     )
     not_on_sale = Q(reason=Reason.PAGE_NOT_ON_SALE, transaction__page__in=on_sale)
     elsewhere = Q(reason=Reason.OTHER_SITE, transaction__page__in=pages.sold_here())
-    rows = deliveries().filter(state=FulfilmentState.HELD, decided_by="")
+    rows = open_fulfilments().filter(state=FulfilmentState.HELD, decided_by="")
     return rows.filter(not_on_sale | elsewhere)
 
 
 def _next_stranger(limit: int) -> list[tuple[str, bool]]:
-    return [(text, True) for text in due_strangers().values_list("reference", flat=True)[:limit]]
+    return [(text, True) for text in due_unvouched().values_list("reference", flat=True)[:limit]]
 
 
 def take_message(reference: str) -> Outcome | None:

@@ -37,7 +37,7 @@ from payments_pages.confirmation.handlers import Handler, load_handler
 from payments_pages.confirmation.outcomes import outcome_of
 from payments_pages.confirmation.statements import COMPLETE_FULFILMENT
 from payments_pages.confirmation.timeline import note
-from payments_pages.db import refuse_ended_transaction, tried_again
+from payments_pages.db import refuse_ended_transaction, retry_transient
 from payments_pages.exceptions import DeliveryError
 from payments_pages.models import Fulfilment, primary_alias
 from payments_pages.signals import fulfilment_delivered
@@ -80,7 +80,7 @@ class Completion:
                 passing.append(error)
                 raise
 
-        return tried_again(once, using=primary_alias(Fulfilment), within=within)
+        return retry_transient(once, using=primary_alias(Fulfilment), within=within)
 
     def _complete(self, work: Handler) -> bool:
         """Set `delivered` under the claim and do the rest; both commit or neither does."""

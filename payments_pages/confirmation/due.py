@@ -22,19 +22,19 @@ from payments_pages.models import (
 )
 
 __all__ = [
-    "acquaintances",
-    "asks",
     "contradicted",
-    "deliveries",
-    "due_strangers",
+    "due_unvouched",
+    "forget_unknown",
     "lapsed",
     "make_room",
     "open_for_long",
-    "other_asks",
-    "other_deliveries",
-    "purge_unknown",
-    "strangers",
+    "open_fulfilments",
+    "open_verifications",
+    "other_mode_fulfilments",
+    "other_mode_verifications",
     "unrecorded",
+    "unvouched",
+    "vouched_or_mirrored",
     "waiting_references",
 ]
 
@@ -47,28 +47,28 @@ LAPSED_LATELY = 33 * 24 * 3600
 """Seconds after it was last named for which a reference that was given up is shown to staff."""
 
 
-def asks() -> VerificationQuerySet:
+def open_verifications() -> VerificationQuerySet:
     """Return the references of this site's mode; all, while the mode cannot be told."""
     rows = Verification.objects.primary()
     mode = conf.mode_or_blank
     return rows.filter(mode=mode) if mode else rows
 
 
-def deliveries() -> FulfilmentQuerySet:
+def open_fulfilments() -> FulfilmentQuerySet:
     """Return the deliveries of this site's mode; all, while the mode cannot be told."""
     rows = Fulfilment.objects.primary()
     mode = conf.mode_or_blank
     return rows.filter(~Exists(_of_other_mode(mode))) if mode else rows
 
 
-def other_asks() -> VerificationQuerySet:
+def other_mode_verifications() -> VerificationQuerySet:
     """Return the due references of the other mode: nobody asks until `MODE` is that again."""
     mode = conf.mode_or_blank
     rows = Verification.objects.primary().due()
     return rows.exclude(mode=mode) if mode else rows.none()
 
 
-def other_deliveries() -> FulfilmentQuerySet:
+def other_mode_fulfilments() -> FulfilmentQuerySet:
     """Return the due deliveries of the other mode: nobody makes them until `MODE` is that again."""
     mode = conf.mode_or_blank
     rows = Fulfilment.objects.primary().due()
@@ -89,7 +89,9 @@ def waiting_references(*, since: dt.datetime | None = None) -> list[str]:
 
     `since` leaves out those first seen before it.
     """
-    rows = asks().exclude(state__in=[VerificationState.SETTLED, VerificationState.ENDED])
+    rows = open_verifications().exclude(
+        state__in=[VerificationState.SETTLED, VerificationState.ENDED]
+    )
     if since is not None:
         rows = rows.filter(created_at__gte=since)
     return list(rows.order_by("pk").values_list("reference", flat=True))
@@ -119,7 +121,7 @@ def lapsed() -> VerificationQuerySet:
 
     Not what the merchant's own code expected and nobody paid: most orders that end are such.
     """
-    rows = asks().filter(state=VerificationState.LAPSED)
+    rows = open_verifications().filter(state=VerificationState.LAPSED)
     # The newest alone: years of orders that nobody paid lie behind them.
     newest = list(rows.order_by("-pk").values_list("pk", flat=True)[:1000])
     found = rows.filter(pk__in=newest, vouched=True, named_at__gt=from_now(-LAPSED_LATELY))
@@ -128,20 +130,20 @@ def lapsed() -> VerificationQuerySet:
 
 def _still_asked() -> VerificationQuerySet:
     # No next time is so far away: this names the index, which else no database takes for so many.
-    return asks().filter(
+    return open_verifications().filter(
         state__in=[VerificationState.DUE, VerificationState.VERIFYING],
         next_at__lte=from_now(OPEN_FOR_LONG),
     )
 
 
-def strangers() -> VerificationQuerySet:
+def unvouched() -> VerificationQuerySet:
     """Return the references nobody vouched for that the service has never been seen to know."""
-    return _unmirrored(asks())
+    return _unmirrored(open_verifications())
 
 
-def due_strangers() -> VerificationQuerySet:
+def due_unvouched() -> VerificationQuerySet:
     """Return those of them that are due, the likeliest payers first."""
-    return _likeliest_first(strangers().due())
+    return _likeliest_first(unvouched().due())
 
 
 def make_room(limit: int) -> int:
@@ -150,17 +152,17 @@ def make_room(limit: int) -> int:
     A thousand at a time; return how many. Whoever is forgotten may come again.
     """
     # By compare-and-set: what somebody asks about or vouches for meanwhile is kept.
-    rows = asks().filter(state=VerificationState.DUE, vouched=False, asked_at=None)
+    rows = open_verifications().filter(state=VerificationState.DUE, vouched=False, asked_at=None)
     last = list(_likeliest_first(rows).values_list("pk", flat=True)[limit : limit + 1000])
     return rows.filter(pk__in=last).delete()[0] if last else 0
 
 
-def acquaintances() -> VerificationQuerySet:
+def vouched_or_mirrored() -> VerificationQuerySet:
     """Return all other references: somebody vouched for them, or the service knows them."""
-    return asks().filter(Q(vouched=True) | Q(Exists(_mirrored())))
+    return open_verifications().filter(Q(vouched=True) | Q(Exists(_mirrored())))
 
 
-def purge_unknown() -> int:
+def forget_unknown() -> int:
     """Forget references that the service never knew and nobody vouched for, after a day.
 
     Of both modes: those of the other one are worth no more.

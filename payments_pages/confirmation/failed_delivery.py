@@ -16,7 +16,7 @@ from payments_pages.confirmation.fulfilment import (
 from payments_pages.confirmation.outcomes import outcome_of
 from payments_pages.confirmation.timeline import note
 from payments_pages.credentials import read_key_or_blank
-from payments_pages.db import change_unless_held, from_now, tried_again
+from payments_pages.db import change_unless_held, from_now, retry_transient
 from payments_pages.exceptions import PermanentFulfilmentError
 from payments_pages.models import Fulfilment, primary_alias
 from payments_pages.redaction import redact
@@ -60,7 +60,7 @@ def record_failure(
         return bool(recorded) or (number > 0 and ended(fulfilment, state).exists())
 
     try:
-        if not tried_again(record, using=primary_alias(Fulfilment)):
+        if not retry_transient(record, using=primary_alias(Fulfilment)):
             return _after_the_fence(fulfilment, text, door, at_commit=at_commit)
     except (DatabaseError, InterfaceError):
         # The lease ends by itself and the sweep takes it from there.
@@ -136,7 +136,7 @@ def _take_back(fulfilment: Fulfilment, text: str, door: Door) -> bool:
                 note(fulfilment, EventKind.HELD, door, text)
         return bool(held) or (number > 0 and ended(fulfilment, FulfilmentState.HELD).exists())
 
-    if not tried_again(take, using=primary_alias(Fulfilment)):
+    if not retry_transient(take, using=primary_alias(Fulfilment)):
         return False
     logger.critical(
         "fulfilment.committed_early: %s: %s",

@@ -20,7 +20,7 @@ from payments_pages.db import (
     change_unless_held,
     from_now,
     refuse_open_transaction,
-    tried_again,
+    retry_transient,
 )
 from payments_pages.models import (
     Fulfilment,
@@ -244,7 +244,7 @@ def renew_lease(fulfilment: Fulfilment) -> bool:
     refuse_open_transaction("renew_lease() was called")
     unexpired = claimed(fulfilment).filter(next_at__gt=UtcNow())
     # A rival's look holds the row for a moment: that is waited for, because the lease is ours.
-    renewed = tried_again(
+    renewed = retry_transient(
         lambda _number: unexpired.update(next_at=from_now(conf.lease)),
         using=primary_alias(Fulfilment),
     )

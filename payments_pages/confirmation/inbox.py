@@ -16,7 +16,7 @@ from payments_pages.conf import conf
 from payments_pages.confirmation import schedule
 from payments_pages.confirmation.attribution import giving_way
 from payments_pages.confirmation.statements import VERIFICATION_BY_KEY
-from payments_pages.db import UtcNow, tried_again
+from payments_pages.db import UtcNow, retry_transient
 from payments_pages.exceptions import InvalidReference
 from payments_pages.models import (
     PaymentPage,
@@ -167,4 +167,6 @@ def claimed_page(pk: int) -> UUID | None:
 
 def change(rows: VerificationQuerySet, **changes: object) -> int:
     """Change rows by one statement; where the server makes each a snapshot, a rival may undo it."""
-    return tried_again(lambda _number: rows.update(**changes), using=primary_alias(Verification))
+    return retry_transient(
+        lambda _number: rows.update(**changes), using=primary_alias(Verification)
+    )

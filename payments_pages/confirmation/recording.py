@@ -30,7 +30,7 @@ from payments_pages.confirmation.inbox import claimed_page
 from payments_pages.confirmation.mirror import attach, find_transaction, merge_answer, write
 from payments_pages.confirmation.timeline import announce, append, note_decision
 from payments_pages.confirmation.verification import Claim, fence_off, settle
-from payments_pages.db import is_transient, tried_again
+from payments_pages.db import is_transient, retry_transient
 from payments_pages.models import (
     Fulfilment,
     PaymentPage,
@@ -78,7 +78,7 @@ def record(
     )
     try:
         # After a rollback the mirror is read again, as it is then.
-        return tried_again(
+        return retry_transient(
             lambda number: once(resource, find_transaction(key) if number else existing),
             using=using,
         )
@@ -87,7 +87,7 @@ def record(
             raise
         # An IntegrityError: its verification was deleted by hand, the transaction was not.
         stored = resource if isinstance(error, IntegrityError) else resource.in_ascii()
-    return tried_again(lambda _number: once(stored, find_transaction(key)), using=using)
+    return retry_transient(lambda _number: once(stored, find_transaction(key)), using=using)
 
 
 def _record(
@@ -215,7 +215,7 @@ def _revise(
         note_decision(transaction, transaction.status, decision, door=door)
         return True
 
-    changed = tried_again(once, using=primary_alias(Fulfilment))
+    changed = retry_transient(once, using=primary_alias(Fulfilment))
     if changed:
         announce(transaction, transaction.status, fulfilment)
     return changed

@@ -23,7 +23,7 @@ from payments_pages.confirmation.statements import (
     INSERT_SIGNED_VERIFICATION,
     SETTLE_VERIFICATION,
 )
-from payments_pages.db import UtcNow, from_now, tried_again
+from payments_pages.db import UtcNow, from_now, retry_transient
 from payments_pages.exceptions import (
     AuthenticationFailed,
     NotAsked,
@@ -88,7 +88,7 @@ def receive(
     lease = dt.timedelta(seconds=conf.deadline + LEASE_MARGIN)
     using = primary_alias(Verification)
     try:
-        tried_again(lambda _number: insert.run(using, row, lease=lease), using=using)
+        retry_transient(lambda _number: insert.run(using, row, lease=lease), using=using)
     except IntegrityError:
         theirs = find(key)
         if theirs is None:

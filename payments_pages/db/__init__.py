@@ -14,7 +14,7 @@ from payments_pages.db.transactions import (
     refuse_open_transaction,
     renew_connections,
 )
-from payments_pages.db.transient import is_transient, tried_again
+from payments_pages.db.transient import is_transient, retry_transient
 
 __all__ = [
     "CaseBlindIndex",
@@ -32,5 +32,5 @@ __all__ = [
     "refuse_held_row",
     "refuse_open_transaction",
     "renew_connections",
-    "tried_again",
+    "retry_transient",
 ]

@@ -36,7 +36,7 @@ from django.db.models.signals import post_save, pre_save
 from django.db.models.sql import InsertQuery, UpdateQuery
 from django.db.transaction import mark_for_rollback_on_error
 
-from payments_pages.db.transient import tried_again
+from payments_pages.db.transient import retry_transient
 
 __all__ = ["Given", "Insert", "Select", "Update"]
 
@@ -129,7 +129,7 @@ class Select(_Statement, Generic[Row]):
 
     def first(self, using: str, **values: object) -> Row | None:
         """Return the first row, or None; again after a passing error, outside of transactions."""
-        return tried_again(lambda _number: self._first(using, values), using=using)
+        return retry_transient(lambda _number: self._first(using, values), using=using)
 
     def _first(self, using: str, values: dict[str, object]) -> Row | None:
         connection = connections[using]

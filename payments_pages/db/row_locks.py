@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.db import OperationalError, connections, transaction
 from django.db.models import QuerySet
 
-from payments_pages.db.transient import HeldRowError, is_lock_refused, tried_again
+from payments_pages.db.transient import HeldRowError, is_lock_refused, retry_transient
 
 __all__ = ["change_unless_held", "refuse_held_row"]
 
@@ -50,7 +50,7 @@ def change_unless_held(rows: QuerySet[Any], pk: int, **changes: object) -> int |
 
     for pause in LOOKS:
         time.sleep(pause)
-        changed = tried_again(change, using=using)
+        changed = retry_transient(change, using=using)
         if changed is not None:
             return changed
     return None

@@ -13,7 +13,7 @@ from django.db import (
     connections,
 )
 
-__all__ = ["HeldRowError", "is_lock_refused", "is_transient", "tried_again"]
+__all__ = ["HeldRowError", "is_lock_refused", "is_transient", "retry_transient"]
 
 Result = TypeVar("Result")
 
@@ -118,7 +118,7 @@ def _code_of(error: BaseException) -> str | int | None:
     return cause.args[0] if cause.args and isinstance(cause.args[0], int) else None
 
 
-def tried_again(action: Callable[[int], Result], *, using: str, within: float = 2.0) -> Result:
+def retry_transient(action: Callable[[int], Result], *, using: str, within: float = 2.0) -> Result:
     """Do it, and at most three times more when it ends in a brief error; the last one is raised.
 
     `action` gets the number of the try, from 0. It must be a read, or a transaction of its own

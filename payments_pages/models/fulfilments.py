@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from payments_pages.choices import FulfilmentState, Reason
-from payments_pages.models.querysets import DueQuerySet, ReadAtOnce
+from payments_pages.models.querysets import DueQuerySet, LoadsDeferredTogether
 from payments_pages.models.transactions import Transaction
 
 __all__ = ["Fulfilment", "FulfilmentQuerySet", "derive_idempotency_key"]
@@ -75,7 +75,7 @@ def _refuse_deletion(rows: "Iterable[Fulfilment]") -> NoReturn:
     )
 
 
-class Fulfilment(ReadAtOnce):
+class Fulfilment(LoadsDeferredTogether):
     """Give the value of one transaction, once.
 
     The two unique columns are the promise: one row per reference, one row per transaction.

@@ -8,7 +8,7 @@ from django.db.models import Model, Q
 
 from payments_pages.db import UtcNow
 
-__all__ = ["DueQuerySet", "PrimaryQuerySet", "ReadAtOnce", "primary_alias"]
+__all__ = ["DueQuerySet", "LoadsDeferredTogether", "PrimaryQuerySet", "primary_alias"]
 
 Row_co = TypeVar("Row_co", bound=Model, covariant=True)
 
@@ -42,7 +42,7 @@ class DueQuerySet(PrimaryQuerySet[Row_co]):
         )
 
 
-class ReadAtOnce(models.Model):
+class LoadsDeferredTogether(models.Model):
     """Load every deferred field when the first of them is asked for, from where the object is from.
 
     Django would ask for each by itself, and might ask a replica that does not have the row yet.

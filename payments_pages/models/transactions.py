@@ -9,7 +9,7 @@ from payments_pages.choices import Attributed
 from payments_pages.db import CaseBlindIndex
 from payments_pages.models.expected import ExpectedPayment
 from payments_pages.models.pages import PaymentPage
-from payments_pages.models.querysets import PrimaryQuerySet, ReadAtOnce
+from payments_pages.models.querysets import LoadsDeferredTogether, PrimaryQuerySet
 
 __all__ = ["Transaction"]
 
@@ -18,7 +18,7 @@ class TransactionQuerySet(PrimaryQuerySet["Transaction"]):
     """Read transactions from the primary database."""
 
 
-class Transaction(ReadAtOnce):
+class Transaction(LoadsDeferredTogether):
     """Mirror one verified transaction; names are the wire's, amounts are minor units.
 
     `status` is text and any value is kept. `unreadable` holds, as text, each field whose value

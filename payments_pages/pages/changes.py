@@ -32,11 +32,11 @@ from payments_pages.pages.slugs import check_slug_text, make_slug, slug_key
 __all__ = [
     "callback_url",
     "create_page",
-    "keep_theirs",
-    "look",
+    "keep_remote",
     "public_url",
+    "refresh_page",
     "resume_page",
-    "send_ours_back",
+    "send_local_back",
     "sendable",
     "set_active",
     "slug_key",
@@ -111,7 +111,7 @@ def resume_page(page: PaymentPage) -> PaymentPage | None:
     return confirm_draft(page, resource)
 
 
-def look(page: PaymentPage) -> PaymentPage:
+def refresh_page(page: PaymentPage) -> PaymentPage:
     """Ask the service how the page is now, and let the mirror follow.
 
     Raise `PageError` if the service does not have it (it is then marked as missing), or was
@@ -177,19 +177,19 @@ def sendable(page: PaymentPage) -> dict[str, Any]:
     }
 
 
-def keep_theirs(page: PaymentPage) -> PaymentPage:
+def keep_remote(page: PaymentPage) -> PaymentPage:
     """Settle a page's drift: what the service has stands."""
     page.drift = {}
     page.save(update_fields=["drift"])
     return page
 
 
-def send_ours_back(page: PaymentPage) -> PaymentPage:
+def send_local_back(page: PaymentPage) -> PaymentPage:
     """Settle a page's drift: set at the service again what can be set; the rest stays noted.
 
     Looks first, for only what differs now is sent. Raise `PageError` if nothing can be sent.
     """
-    ours = sendable(look(page))
+    ours = sendable(refresh_page(page))
     if page.drift and not ours:
         raise PageError(_("The service has no way to set this again. Make a new page."))
     return update_page(page, **ours) if ours else page

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from django.db import DatabaseError, IntegrityError, transaction
 
 from payments_pages.client import PageResource, SkippedPage
-from payments_pages.db import is_transient, tried_again
+from payments_pages.db import is_transient, retry_transient
 from payments_pages.models import PaymentPage
 from payments_pages.pages.mirror import mirrored_fields, mode_of, note_drift, note_inactive
 from payments_pages.pages.slugs import slug_key
@@ -125,7 +125,7 @@ def _write(
     plan = _plan(resources, asked_at, now)
     if not dry_run:
         rows = PaymentPage.objects.primary()
-        tried_again(lambda _number: _carry_out(plan, now), using=rows.db)
+        retry_transient(lambda _number: _carry_out(plan, now), using=rows.db)
     return Written(
         added=len(plan.new),
         changed=len(plan.changed),

@@ -3,7 +3,7 @@
 No HTML here: the admin and the commands call these functions.
 """
 
-from payments_pages.staff.attention import CAP, Attention, look
+from payments_pages.staff.attention import CAP, Attention, read_attention
 from payments_pages.staff.decisions import (
     ATTRIBUTABLE,
     NOTE_LENGTH,
@@ -41,7 +41,6 @@ __all__ = [
     "day_bounds",
     "forget_payers",
     "is_of_other_mode",
-    "look",
     "make_groups",
     "mask_email",
     "may_approve",
@@ -51,6 +50,7 @@ __all__ = [
     "note",
     "purge_events",
     "purge_lapsed",
+    "read_attention",
     "reject",
     "retry",
     "stop_asking",

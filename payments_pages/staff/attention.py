@@ -17,13 +17,13 @@ from payments_pages.conf import conf
 from payments_pages.confirmation import (
     POLICY_REASONS,
     contradicted,
-    deliveries,
     lapsed,
     loud_holds,
     oldest_due,
     open_for_long,
-    other_asks,
-    other_deliveries,
+    open_fulfilments,
+    other_mode_fulfilments,
+    other_mode_verifications,
     unrecorded,
 )
 from payments_pages.db import from_now
@@ -31,7 +31,7 @@ from payments_pages.exceptions import AuthenticationFailed, ConfigurationError, 
 from payments_pages.models import Fulfilment, Verification, primary_alias
 from payments_pages.references import text_key
 
-__all__ = ["CAP", "Attention", "look"]
+__all__ = ["CAP", "Attention", "read_attention"]
 
 CAP = 100
 """Rows counted of each kind: above it nobody needs the exact figure, and counting costs."""
@@ -50,7 +50,7 @@ class Attention:
     their lease: a process has died, or a handler hangs; `unknown` are references that somebody vouched
     for and the service does not know. `contradicted` were called paid by a signed message and not
     by the service; `unrecorded` could not be written down; `open_for_long` has the service called
-    open for weeks; `lapsed` were given up. `other_asks` and `other_deliveries` were left behind when
+    open for weeks; `lapsed` were given up. `other_mode_verifications` and `other_mode_fulfilments` were left behind when
     `MODE` was changed: no sweep takes them while it is not that again. `overdue` is the age of the oldest due row, if it is older
     than `OVERDUE`. `key_refused_at` is when our key last failed; `pause` the seconds for which
     this process asks nothing, since the service kept failing. `unread` says that the database
@@ -66,8 +66,8 @@ class Attention:
     unrecorded: int = 0
     open_for_long: int = 0
     lapsed: int = 0
-    other_asks: int = 0
-    other_deliveries: int = 0
+    other_mode_verifications: int = 0
+    other_mode_fulfilments: int = 0
     overdue: dt.timedelta | None = None
     key_refused_at: dt.datetime | None = None
     pause: float = 0.0
@@ -80,7 +80,7 @@ class Attention:
         return self == Attention()
 
 
-def look() -> Attention:
+def read_attention() -> Attention:
     """Read what needs attention, in fifteen queries; never raise for what is read here.
 
     A busy or broken database, or a missing setting, is itself something to see to.
@@ -113,8 +113,8 @@ def look() -> Attention:
         unrecorded=read(lambda: _count(unrecorded()), 0),
         open_for_long=read(lambda: _count(open_for_long()), 0),
         lapsed=read(lambda: _count(lapsed()), 0),
-        other_asks=read(_other_asks, 0),
-        other_deliveries=read(_other_deliveries, 0),
+        other_mode_verifications=read(_other_asks, 0),
+        other_mode_fulfilments=read(_other_deliveries, 0),
         overdue=read(_overdue, None),
         key_refused_at=read(_key_refused_at, None),
         pause=GATES.longest_pause(),
@@ -163,7 +163,7 @@ def _in_state(state: FulfilmentState) -> "QuerySet[Fulfilment]":
 
 
 def _overrun() -> int:
-    return _count(deliveries().overrun().order_by())
+    return _count(open_fulfilments().overrun().order_by())
 
 
 def _unknown() -> int:
@@ -172,11 +172,11 @@ def _unknown() -> int:
 
 
 def _other_asks() -> int:
-    return _count(other_asks())
+    return _count(other_mode_verifications())
 
 
 def _other_deliveries() -> int:
-    return _count(other_deliveries())
+    return _count(other_mode_fulfilments())
 
 
 def _overdue() -> dt.timedelta | None:

@@ -19,7 +19,7 @@ from payments_pages.choices import (
 )
 from payments_pages.conf import conf
 from payments_pages.confirmation import POLICY_REASONS, assign, confirm_payment, unmoved
-from payments_pages.db import UtcNow, change_unless_held, tried_again
+from payments_pages.db import UtcNow, change_unless_held, retry_transient
 from payments_pages.exceptions import DecisionError
 from payments_pages.models import (
     Event,
@@ -181,7 +181,7 @@ def attribute(
         return None
     if _ask_first(fulfilment, actor, door) is None:
         return None
-    decided = tried_again(
+    decided = retry_transient(
         lambda _number: assign(fulfilment, page, door=door, actor=actor, note=note),
         using=primary_alias(Fulfilment),
     )
@@ -233,7 +233,7 @@ def stop_asking(row: Verification, *, actor: str) -> bool:
                 )
         return bool(stopped)
 
-    return tried_again(stop, using=using)
+    return retry_transient(stop, using=using)
 
 
 def _deliver(
@@ -318,4 +318,4 @@ def _move(
             )
         return moved
 
-    return tried_again(once, using=primary_alias(Fulfilment))
+    return retry_transient(once, using=primary_alias(Fulfilment))

@@ -21,7 +21,7 @@ from payments_pages.confirmation import (
     load_handler,
     sweep_due,
 )
-from payments_pages.db import tried_again
+from payments_pages.db import retry_transient
 from payments_pages.models import Event, Fulfilment, PaymentPage, Verification, primary_alias
 from payments_pages.references import reference_key
 from payments_pages.testing.sites import configured
@@ -155,7 +155,7 @@ def let_time_pass(seconds: float) -> None:
     )
     for move in moves:
         # PostgreSQL at serializable may undo what nobody else has touched.
-        tried_again(move, using=primary_alias(Fulfilment))
+        retry_transient(move, using=primary_alias(Fulfilment))
     if seconds >= BREAKER_PAUSE:
         GATES.forget()
 

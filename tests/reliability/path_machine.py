@@ -11,7 +11,7 @@ from hypothesis.stateful import initialize, invariant, rule
 from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
 from payments_pages.client import GATES
 from payments_pages.confirmation import confirm_payment, sweep_due, take_message, verification
-from payments_pages.db import tried_again
+from payments_pages.db import retry_transient
 from payments_pages.exceptions import DecisionError
 from payments_pages.models import (
     Event,
@@ -64,7 +64,7 @@ class Path(Words):
         for model in (Event, Good, Fulfilment, Transaction, ExpectedPayment, Verification):
             rows = model._base_manager.all()
             # PostgreSQL at serializable may undo what nobody else has touched.
-            tried_again(
+            retry_transient(
                 lambda _number, rows=rows: rows._raw_delete(connection.alias),
                 using=connection.alias,
             )

@@ -20,7 +20,7 @@ from payments_pages.admin.pages.formats import badges, price
 from payments_pages.admin.readonly import PagesPart
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import PaymentPage
-from payments_pages.pages import keep_theirs, remove_page, send_ours_back, set_active
+from payments_pages.pages import keep_remote, remove_page, send_local_back, set_active
 
 __all__ = ["BulkActions"]
 
@@ -95,7 +95,7 @@ class BulkActions(PagesPart):
             title=_("Keep what the service has"),
             question="",
             done=_("Kept what the service has."),
-            do=keep_theirs,
+            do=keep_remote,
         )
         return self._run(request, queryset.exclude(drift={}), job)
 
@@ -112,7 +112,7 @@ class BulkActions(PagesPart):
             title=_("Send ours back"),
             question=_("What was last set here will replace what the service has now."),
             done=_("Sent ours back to the service."),
-            do=send_ours_back,
+            do=send_local_back,
         )
         return self._run(request, queryset.exclude(drift={}), job)
 

@@ -15,7 +15,7 @@ from payments_pages.admin.pages.forms import PaymentPageForm
 from payments_pages.conf import conf
 from payments_pages.models import PaymentPage
 from payments_pages.money import major_text
-from payments_pages.pages import UPDATABLE, create_page, look, update_page
+from payments_pages.pages import UPDATABLE, create_page, refresh_page, update_page
 
 __all__ = ["PaymentPageChangeForm", "Version"]
 
@@ -108,7 +108,7 @@ class PaymentPageChangeForm(PaymentPageForm):
                 site_url=self.site_url,
             )
         opened = data["opened"] or _values(page)
-        now = _values(look(page))
+        now = _values(refresh_page(page))
         if any(not _same(opened.get(name), now[name]) for name in UPDATABLE):
             self._refuse(page, opened, now)
             return page

@@ -17,7 +17,7 @@ from payments_pages.admin.readonly import PagesPart
 from payments_pages.db import outside_transactions
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import PaymentPage
-from payments_pages.pages import DRIFTING, keep_theirs, send_ours_back, sendable
+from payments_pages.pages import DRIFTING, keep_remote, send_local_back, sendable
 from payments_pages.references import text_key
 
 __all__ = ["Drift", "DriftChoices", "describe_drift"]
@@ -117,7 +117,7 @@ class DriftChoices(PagesPart):
     def _decide(self, request: HttpRequest, page: PaymentPage, *, send: bool) -> None:
         text = _("Sent ours back to the service.") if send else _("Kept what the service has.")
         try:
-            (send_ours_back if send else keep_theirs)(page)
+            (send_local_back if send else keep_remote)(page)
         except (PaymentsPagesError, DatabaseError) as error:
             self.message_user(request, explain(error), messages.ERROR)
         else:

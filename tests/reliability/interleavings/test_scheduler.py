@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from django.db import connection, transaction
 
-from payments_pages.db import tried_again
+from payments_pages.db import retry_transient
 from tests.reliability.interleavings import scheduler
 from tests.reliability.interleavings.scheduler import meetings
 from tests.support.goods.models import Good
@@ -25,7 +25,7 @@ def _touch(_number: int) -> None:
 
 
 def _write() -> None:
-    tried_again(_touch, using=connection.alias)  # as the path does: a rival may undo it
+    retry_transient(_touch, using=connection.alias)  # as the path does: a rival may undo it
 
 
 def _read_slowly() -> None:

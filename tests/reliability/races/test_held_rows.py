@@ -22,7 +22,7 @@ from payments_pages.confirmation import confirm_payment, inbox, sweep_due
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
-from payments_pages.staff import decisions, look
+from payments_pages.staff import decisions, read_attention
 from tests.conftest import in_thread
 from tests.integration.queues.workers import wait_until
 from tests.reliability.races.conftest import Worker
@@ -137,7 +137,7 @@ def test_a_handler_that_never_returns_stops_neither_doors_nor_sweeps(
     caplog.clear()
     report = sweep_due()
     assert report.outcomes == {Outcome.DELIVERING: 1}
-    assert report.overrun == look().overrun == 1
+    assert report.overrun == read_attention().overrun == 1
     assert [one.count for one in caplog.records if one.message.startswith("sweep.overrun")] == [1]
     assert not Good.objects.filter(reference=STUCK).exists()
     assert wait_until(lambda: sessions() <= before, seconds=5), "connections stay level"
@@ -147,7 +147,7 @@ def test_a_handler_that_never_returns_stops_neither_doors_nor_sweeps(
     assert wait_until(lambda: sweep_due().outcomes[Outcome.DELIVERED] == 1, seconds=10)
     assert Good.objects.filter(reference=STUCK).count() == 1
     assert (the_stuck().state, the_stuck().attempts) == (FulfilmentState.DELIVERED, 2)
-    assert sweep_due().overrun == look().overrun == 0
+    assert sweep_due().overrun == read_attention().overrun == 0
 
 
 def test_reloads_of_a_payment_whose_handler_hangs_leave_the_other_requests_alone(

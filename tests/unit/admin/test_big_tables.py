@@ -18,8 +18,13 @@ from django.utils import timezone
 
 from payments_pages.admin.lists import CAP
 from payments_pages.choices import FulfilmentState, Reason, VerificationState
-from payments_pages.confirmation import background, other_asks, other_deliveries
-from payments_pages.confirmation.due import acquaintances, make_room, purge_unknown, strangers
+from payments_pages.confirmation import background, other_mode_fulfilments, other_mode_verifications
+from payments_pages.confirmation.due import (
+    forget_unknown,
+    make_room,
+    unvouched,
+    vouched_or_mirrored,
+)
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.staff import attention, take_totals
 from tests.benchmarks.growth.loading import load
@@ -263,17 +268,17 @@ SWEPT: dict[str, Callable[[], Any]] = {
     "what is due": lambda: background._next(100),
     "due strangers": lambda: background._next_stranger(100),
     "the oldest due row": background.oldest_due,
-    "references somebody vouched for": lambda: list(acquaintances().due()[:100]),
-    "strangers": lambda: list(strangers().due()[:100]),
+    "references somebody vouched for": lambda: list(vouched_or_mirrored().due()[:100]),
+    "strangers": lambda: list(unvouched().due()[:100]),
     "holds that a claim may lift": lambda: list(background._liftable()[:100]),
     "holds that a page may lift": lambda: list(background._lifted()[:100]),
-    "what needs attention": attention.look,
+    "what needs attention": attention.read_attention,
     "totals": lambda: take_totals("test"),
     "the timeline": lambda: list(Event.objects.filter(reference_key="x").order_by("pk")[:200]),
-    "strangers to forget": purge_unknown,
+    "strangers to forget": forget_unknown,
     "room for strangers": lambda: make_room(10),
-    "references of the other mode": lambda: list(other_asks()[:1000]),
-    "deliveries of the other mode": lambda: list(other_deliveries()[:1000]),
+    "references of the other mode": lambda: list(other_mode_verifications()[:1000]),
+    "deliveries of the other mode": lambda: list(other_mode_fulfilments()[:1000]),
     "the state of deliveries": lambda: list(
         Fulfilment.objects.filter(state=FulfilmentState.HELD, reason=Reason.UNATTRIBUTED)[:100]
     ),

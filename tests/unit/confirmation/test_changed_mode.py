@@ -17,7 +17,7 @@ from payments_pages.confirmation import (
     sweep_due,
     waiting_references,
 )
-from payments_pages.confirmation.due import strangers
+from payments_pages.confirmation.due import unvouched
 from payments_pages.models import (
     ExpectedPayment,
     Fulfilment,
@@ -26,7 +26,7 @@ from payments_pages.models import (
     Verification,
 )
 from payments_pages.sandbox import Sandbox
-from payments_pages.staff import Attention, decisions, look
+from payments_pages.staff import Attention, decisions, read_attention
 from payments_pages.testing import let_time_pass
 from tests.support.goods.models import Good
 
@@ -111,7 +111,7 @@ def test_nor_is_one_that_waits_or_whose_worker_died(
 ) -> None:
     Fulfilment.objects.update(state=state)
     assert (sweep_due().taken, oldest_due()) == (0, None)
-    assert look() == Attention(other_deliveries=1)
+    assert read_attention() == Attention(other_mode_fulfilments=1)
     configure(MODE="test")
     assert sweep_due().outcomes == {Outcome.DELIVERED: 1}
 
@@ -178,7 +178,7 @@ def test_strangers_are_those_of_this_mode_and_forgotten_in_both(
     confirm_payment(REFERENCE, door=Door.CALLBACK, address="192.0.2.1")
     assert Verification.objects.get().state == VerificationState.UNKNOWN
     configure(MODE="live")
-    assert not strangers().exists()
+    assert not unvouched().exists()
     let_time_pass(25 * HOUR)
     assert sweep_due().purged == 1
 
@@ -186,7 +186,7 @@ def test_strangers_are_those_of_this_mode_and_forgotten_in_both(
 def test_while_the_mode_cannot_be_told_the_alarm_still_works(failed: str, configure: Any) -> None:
     configure(MODE=None, SECRET_KEY=None)
     assert oldest_due() is not None
-    assert look().missing
+    assert read_attention().missing
 
 
 # Staff

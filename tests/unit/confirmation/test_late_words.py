@@ -15,7 +15,7 @@ from payments_pages.confirmation import (
     sweep_due,
     verification,
 )
-from payments_pages.confirmation.due import purge_unknown
+from payments_pages.confirmation.due import forget_unknown
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
@@ -60,7 +60,7 @@ def test_a_signed_word_counts_though_the_payer_has_just_asked(
     webhook("PPG-1")
     assert Verification.objects.get().vouched
     let_time_pass(DAY + 3600)
-    assert purge_unknown() == 0
+    assert forget_unknown() == 0
     sandbox.pay("tea-box", reference="PPG-1")
     sweep_due()
     assert Good.objects.count() == 1
@@ -195,7 +195,7 @@ def test_a_reference_that_is_forgotten_under_a_door_is_taken_as_new(
 
     def forget(*arguments: Any, **named: Any) -> Any:
         monkeypatch.setattr(verification, "claim", claim)
-        assert purge_unknown() == 1
+        assert forget_unknown() == 1
         return claim(*arguments, **named)
 
     monkeypatch.setattr(verification, "claim", forget)

@@ -12,7 +12,7 @@ from django.dispatch import Signal
 
 from payments_pages.choices import Door, Outcome
 from payments_pages.confirmation import confirm_payment
-from payments_pages.db import transient, tried_again
+from payments_pages.db import retry_transient, transient
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.signals import fulfilment_failed, fulfilment_held
@@ -208,7 +208,7 @@ def test_inside_a_transaction_nothing_is_tried_again() -> None:
     """What has failed there spoils the whole block, which is its owner's to undo."""
     action, numbers = failing([busy()])
     with transaction.atomic(), pytest.raises(InterfaceError):
-        tried_again(action, using=connection.alias)
+        retry_transient(action, using=connection.alias)
     assert numbers == [0]
 
 
@@ -235,11 +235,11 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_there_are_at_most_four_tries() -> None:
     action, numbers = failing([busy() for _try in range(3)])
-    assert tried_again(action, using=connection.alias) == "done"
+    assert retry_transient(action, using=connection.alias) == "done"
     assert numbers == [0, 1, 2, 3]
     action, numbers = failing([busy() for _try in range(9)])
     with pytest.raises(InterfaceError):
-        tried_again(action, using=connection.alias)
+        retry_transient(action, using=connection.alias)
     assert numbers == [0, 1, 2, 3]
 
 
@@ -255,19 +255,19 @@ def test_there_are_at_most_four_tries() -> None:
 def test_what_does_not_pass_is_not_tried_again(error: Exception) -> None:
     action, numbers = failing([error])
     with pytest.raises(type(error)):
-        tried_again(action, using=connection.alias)
+        retry_transient(action, using=connection.alias)
     assert numbers == [0]
 
 
 @pytest.mark.parametrize("number", [1180, 1203, 1317, 3101])
 def test_what_is_over_a_moment_later_is_tried_again(number: int) -> None:
     action, numbers = failing([OperationalError(number, "words")])
-    assert tried_again(action, using=connection.alias) == "done"
+    assert retry_transient(action, using=connection.alias) == "done"
     assert numbers == [0, 1]
 
 
 def test_an_error_that_was_long_in_coming_is_not_waited_for_again() -> None:
     action, numbers = failing([busy()])
     with pytest.raises(InterfaceError):
-        tried_again(action, using=connection.alias, within=-1)
+        retry_transient(action, using=connection.alias, within=-1)
     assert numbers == [0]

@@ -24,7 +24,7 @@ from payments_pages.confirmation import (
     sweep_due,
     verification,
 )
-from payments_pages.confirmation.due import purge_unknown
+from payments_pages.confirmation.due import forget_unknown
 from payments_pages.models import PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
@@ -261,7 +261,7 @@ def test_what_a_notice_named_is_never_given_up_or_forgotten(
     notice()
     for number, _sweep in enumerate(days(20)):
         assert is_on_record(), f"given up at sweep {number}"
-        assert purge_unknown() == 0
+        assert forget_unknown() == 0
         call_command("payments_pages_purge", "--lapsed-older-than=30d", stdout=StringIO())
         if number % 20 == 10:
             assert notice().status_code == 503

@@ -10,7 +10,7 @@ from django.utils import timezone
 from payments_pages.choices import Door
 from payments_pages.choices import VerificationState as State
 from payments_pages.confirmation import confirm_payment, inbox, verification
-from payments_pages.confirmation.due import purge_unknown
+from payments_pages.confirmation.due import forget_unknown
 from payments_pages.exceptions import (
     AuthenticationFailed,
     NotAsked,
@@ -272,10 +272,10 @@ def test_unknown_references_nobody_vouched_for_are_forgotten_after_a_day(
     for reference, vouched in (("OLD", False), ("VOUCHED", True)):
         verification.fail(received(reference, vouched=vouched)[1], missing, known=False)
     verification.fail(received("DOWN")[1], DOWN, known=False)
-    assert purge_unknown() == 0
+    assert forget_unknown() == 0
     let_time_pass(25 * HOUR)
     verification.fail(received("NEW")[1], missing, known=False)
-    assert purge_unknown() == 1
+    assert forget_unknown() == 1
     left = set(Verification.objects.values_list("reference", flat=True))
     assert left == {"VOUCHED", "DOWN", "NEW"}
 
@@ -292,9 +292,9 @@ def test_a_mirrored_payment_is_never_forgotten_though_the_service_forgets_it(
     )
     found = confirm_payment(reference, door=Door.ADMIN, refresh=True)
     assert found.outcome == "already_delivered"
-    assert purge_unknown() == 0
+    assert forget_unknown() == 0
     Verification.objects.update(state=State.UNKNOWN)
-    assert purge_unknown() == 0
+    assert forget_unknown() == 0
     assert Transaction.objects.count() == Verification.objects.count() == 1
 
 

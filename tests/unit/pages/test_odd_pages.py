@@ -12,7 +12,7 @@ from django.test import Client
 from payments_pages.client import PageResource
 from payments_pages.exceptions import UnreadablePage
 from payments_pages.models import PaymentPage
-from payments_pages.pages import send_ours_back, set_active, sync_pages, update_page
+from payments_pages.pages import send_local_back, set_active, sync_pages, update_page
 from payments_pages.sandbox import Sandbox
 from tests.unit.admin.pages.over_http import LIST, SYNC, change_url, fields_of, text
 
@@ -287,6 +287,6 @@ def test_a_text_that_may_be_cut_is_not_sent_back(sandbox: Sandbox, staff: Client
     row = PaymentPage.objects.get()
     shown = text(staff.get(change_url(row)))
     assert shown.count("may not be whole here") == 2
-    send_ours_back(row)
+    send_local_back(row)
     there = sandbox.state.pages()[0]
     assert (there["name"], there["description"], there["amount"]) == ("Tea", "12 bags", 1)

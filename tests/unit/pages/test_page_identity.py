@@ -13,8 +13,8 @@ from payments_pages.exceptions import PageError
 from payments_pages.models import PaymentPage, Transaction
 from payments_pages.pages import (
     create_page,
-    keep_theirs,
-    look,
+    keep_remote,
+    refresh_page,
     set_active,
     slug_key,
     sync_pages,
@@ -204,7 +204,7 @@ def test_a_look_at_one_page_takes_its_slug_from_the_row_that_had_it(
     before = tokens()
     rename(sandbox, one="two", two="one")
     for slug in ("one", "two"):
-        look(PaymentPage.objects.get(name=slug))
+        refresh_page(PaymentPage.objects.get(name=slug))
     assert (here(), tokens()) == (there(sandbox), before)
     check_keys()
     rename(sandbox, one="one", two="two")
@@ -472,7 +472,7 @@ def test_drift_is_of_one_page_alone(sandbox: Sandbox) -> None:
     rename(sandbox, one="two", two="one")
     sync_pages()
     assert all(page.drift == {} for page in PaymentPage.objects.all())
-    keep_theirs(PaymentPage.objects.all()[0])
+    keep_remote(PaymentPage.objects.all()[0])
 
 
 @pytest.mark.skipif(connection.vendor == "sqlite", reason="it lets one writer in at a time")

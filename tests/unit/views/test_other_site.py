@@ -12,7 +12,7 @@ from payments_pages.models import Event, ExpectedPayment, Fulfilment, PaymentPag
 from payments_pages.pages import forget_seller, sell_elsewhere, sell_here, sync_pages
 from payments_pages.sandbox import Sandbox
 from payments_pages.signals import fulfilment_held
-from payments_pages.staff import look
+from payments_pages.staff import read_attention
 from payments_pages.testing import let_time_pass
 from tests.conftest import mirror_page
 from tests.support.goods.models import Good
@@ -92,8 +92,8 @@ def test_nobody_is_called_for_what_another_site_delivers(
     finally:
         fulfilment_held.disconnect(listen)
     assert told == []
-    assert look().held == 0
-    assert look().is_empty
+    assert read_attention().held == 0
+    assert read_attention().is_empty
 
 
 @pytest.mark.parametrize("why", ["moved", "unknown"])
@@ -117,7 +117,7 @@ def test_staff_are_called_where_no_other_site_is_known_to_deliver(
     finally:
         fulfilment_held.disconnect(listen)
     assert told == [Reason.OTHER_SITE]
-    assert look().held == 1
+    assert read_attention().held == 1
 
 
 def test_its_own_pages_are_delivered_as_ever(sandbox: Sandbox, course_b: PaymentPage) -> None:

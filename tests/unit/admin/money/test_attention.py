@@ -21,7 +21,7 @@ from payments_pages.models import (
     Verification,
 )
 from payments_pages.sandbox import Sandbox
-from payments_pages.staff import Attention, attention, look
+from payments_pages.staff import Attention, attention, read_attention
 from payments_pages.testing import let_time_pass
 from tests.unit.admin.money.conftest import SignIn
 
@@ -45,7 +45,7 @@ def found_by(client: Client, url: str) -> list[str]:
 
 def test_nothing_is_said_so(staff: Client, tea_box: PaymentPage, sandbox: Sandbox) -> None:
     confirm_payment(sandbox.pay("tea-box"), door=Door.CALLBACK, page_token=tea_box.token)
-    assert look() == Attention()
+    assert read_attention() == Attention()
     assert lines(staff) == []
     assert "Nothing needs attention." in staff.get(INDEX).content.decode()
 
@@ -73,7 +73,7 @@ def test_deliveries_that_have_outrun_their_lease_lead_to_them(
     late, soon = (timezone.now() + dt.timedelta(seconds=seconds) for seconds in (-30, 30))
     rows = Fulfilment.objects.order_by("pk")
     rows.filter(transaction__reference="IN-TIME").update(next_at=soon, **begun)
-    assert look() == Attention()
+    assert read_attention() == Attention()
     rows.filter(transaction__reference="HANGS").update(next_at=late, **begun)
     (line,) = lines(staff)
     assert line.text == ("1 delivery has run for longer than its lease: its handler may hang.")
@@ -165,11 +165,11 @@ def test_a_refused_key_is_news_for_an_hour_and_none_once_it_works(
     assert line.kind == "error"
     assert "The service refused our key" in line.text
     Verification.objects.update(asked_at=timezone.now() - dt.timedelta(hours=2))
-    assert look().key_refused_at is None
+    assert read_attention().key_refused_at is None
     sandbox.faults.clear()
     let_time_pass(10)
     confirm_payment(reference, door=Door.CALLBACK)
-    assert look() == Attention()
+    assert read_attention() == Attention()
 
 
 def test_a_service_that_keeps_failing_is_told_as_this_processes_pause(
@@ -178,7 +178,7 @@ def test_a_service_that_keeps_failing_is_told_as_this_processes_pause(
     sandbox.faults.add(operation="verify", kind="status", status=500)
     for number in range(6):
         confirm_payment(f"PPG-{number}", door=Door.WEBHOOK, vouched=True)
-    assert 0 < look().pause <= 10
+    assert 0 < read_attention().pause <= 10
     assert any("this process asks nothing" in line.text for line in lines(staff))
 
 
@@ -216,7 +216,7 @@ def test_what_the_other_mode_left_is_told_as_such_and_leads_to_it(
     configure(MODE="test", HANDLER="tests.support.goods.handlers.deliver")
     sandbox.set_transaction(asked, status="success")
     sweep_due()
-    assert look() == Attention()
+    assert read_attention() == Attention()
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_counts_stop_at_a_hundred(staff: Client, held: Transaction) -> None:
         )
         for row in Transaction.objects.filter(reference_key__startswith="key")
     )
-    assert look().held == attention.CAP + 1
+    assert read_attention().held == attention.CAP + 1
     assert lines(staff)[0].text == "100+ payments are held: they wait for a decision."
 
 
@@ -281,7 +281,7 @@ def test_a_failed_read_leaves_the_requests_own_transaction_usable(held: Transact
 
     with db_transaction.atomic():
         with connection.execute_wrapper(spoil):
-            found = look()
+            found = read_attention()
         assert (found.unread, found.held) == (True, 1)
         assert Transaction.objects.count() == 1
 
@@ -297,4 +297,4 @@ def test_it_costs_few_queries_however_much_there_is(
     staff: Client, held: Transaction, django_assert_max_num_queries: Any
 ) -> None:
     with django_assert_max_num_queries(15):
-        look()
+        read_attention()

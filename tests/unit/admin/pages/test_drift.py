@@ -9,7 +9,7 @@ from django.test import Client
 
 from payments_pages.exceptions import PageError, ServiceUnavailable
 from payments_pages.models import PaymentPage
-from payments_pages.pages import create_page, send_ours_back, set_active, sync_pages, update_page
+from payments_pages.pages import create_page, send_local_back, set_active, sync_pages, update_page
 from payments_pages.sandbox import Sandbox
 from tests.conftest import in_thread
 from tests.unit.admin.pages.over_http import LIST, change_url, rows, sent, text
@@ -162,7 +162,7 @@ def test_a_redirect_address_cannot_be_sent_back_and_the_page_says_what_to_do(
     assert page.redirect_url in shown, "the address that it should be"
     assert "Send ours back" not in shown
     with pytest.raises(PageError):
-        send_ours_back(page)
+        send_local_back(page)
     sandbox.set_page("tea-box", amount=1)
     sync_pages()
     decide(staff, page, "send")
@@ -188,7 +188,7 @@ def test_a_service_that_is_down_leaves_the_decision_open(
     assert "cannot be reached" in text(decide(staff, page, "send"))
     assert drift_of(page) == {"amount": 10000}
     with pytest.raises(ServiceUnavailable):
-        send_ours_back(page)
+        send_local_back(page)
 
 
 def test_only_who_may_change_pages_decides(
