@@ -6,11 +6,7 @@ service is made while a transaction of ours is open.
 
 from payments_pages.confirmation.attribution import STEPS
 from payments_pages.confirmation.background import SweepReport, oldest_due, sweep_due, take_message
-from payments_pages.confirmation.confirm import (
-    COME_BACK,
-    confirm_payment,
-    confirm_payment_on_commit,
-)
+from payments_pages.confirmation.confirm import confirm_payment, confirm_payment_on_commit
 from payments_pages.confirmation.due import (
     contradicted,
     lapsed,
@@ -30,7 +26,7 @@ from payments_pages.confirmation.handlers import (
 )
 from payments_pages.confirmation.inbox import is_known
 from payments_pages.confirmation.mirror import find_by_token, find_transaction
-from payments_pages.confirmation.outcomes import Confirmation, describe
+from payments_pages.confirmation.outcomes import COME_BACK, Confirmation, describe
 from payments_pages.confirmation.policy import POLICY_REASONS
 from payments_pages.confirmation.recording import assign
 

@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 logger = logging.getLogger("payments_pages.budgets")
+_log = logging.getLogger("payments_pages.confirmation")
 
 
 WINDOW: Final = 60
@@ -150,14 +151,14 @@ class Admission:
         charge(self.counters)
 
 
-def admit(key: str, *, address: str, vouched: bool) -> Admission | None:
+def admit(key: str, *, client_ip: str, vouched: bool) -> Admission | None:
     """Let an ask about a reference key in, or return None: its budget is used up.
 
-    That of the address is asked for first, so that one address cannot use up that of all.
+    The address's own budget is asked first, so that one address cannot use up the budget of all.
     """
-    if vouched or not address:
+    if vouched or not client_ip:
         return Admission()
-    counters = room_for(address)
+    counters = room_for(client_ip)
     if counters is not None:
         return Admission(counters)
     # Asked only now: most references are within the budget, and need no query for this.
@@ -172,18 +173,22 @@ def admit_swept() -> Admission | None:
     return None if counters is None else Admission(counters)
 
 
-def put_off(reference: str, key: str, door: Door, page_claim: UUID | None, address: str) -> bool:
-    """Note a reference for the sweep without asking; False when its network had too many noted.
+def put_off(reference: str, key: str, door: Door, page_claim: UUID | None, client_ip: str) -> None:
+    """Leave a reference to the sweep without asking, unless its network has left too many.
 
-    Nothing is lost by that: who was put off may come again. When too many wait, the least likely
-    payer's reference is forgotten for this one.
+    Nothing is lost: the payer may come again. When too many references wait, the one that is
+    least likely a payer's is forgotten in place of this one.
     """
-    counters = room_to_wait(address)
+    counters = room_to_wait(client_ip)
+    _log.warning(
+        "confirmation.put_off: %s",
+        reference,
+        extra={"reference": reference, "noted": counters is not None, "door": str(door)},
+    )
     if counters is None:
-        return False
-    inbox.note(reference, key, door=door, page_claim=page_claim, vouched=False)
+        return
+    inbox.remember(reference, key, door=door, page_claim=page_claim, vouched=False)
     charge(counters)
     # To count them each time would cost more than the row itself.
     if random.random() * MAX_WAITING < TRIMMED_EVERY:  # noqa: S311 - spreads load, guards nothing
         make_room(MAX_WAITING)
-    return True

@@ -9,6 +9,14 @@ Two kinds of handler, by `HANDLER_ATOMIC`:
   is set under the claim. At least once, never with another `idempotency_key`, and never twice at
   the same time while the lease holds: after a crash or an ended lease it runs again, with the
   same key. Make the call idempotent on that key.
+
+A database may end a transaction under the code that is in it, and then let what comes next
+commit by itself. Whatever the engine, none of these is taken for a delivery:
+
+- It has rolled back, our mark with the rest, and a handler swallowed the error: InnoDB after a
+  deadlock, SQLite when the disk is full or a trigger says RAISE(ROLLBACK). We refuse to go on.
+- It has committed, our mark with the rest, before the handler's end: DDL on MariaDB and MySQL.
+  Nothing shows that before the handler fails; `Failed.at_commit` then says whether the mark counts.
 """
 
 import logging
@@ -21,9 +29,9 @@ from django.db import transaction as db_transaction
 from payments_pages.choices import Door, EventKind, FulfilmentState, Outcome
 from payments_pages.conf import conf
 from payments_pages.confirmation.failed_delivery import (
-    clean_error,
     log_error_after_delivery,
     log_facts,
+    name_error,
     record_failure,
 )
 from payments_pages.confirmation.fulfilment import (
@@ -36,13 +44,13 @@ from payments_pages.confirmation.fulfilment import (
 from payments_pages.confirmation.handlers import Handler, load_handler
 from payments_pages.confirmation.outcomes import outcome_of
 from payments_pages.confirmation.statements import COMPLETE_FULFILMENT
-from payments_pages.confirmation.timeline import note
+from payments_pages.confirmation.timeline import append
 from payments_pages.db import refuse_ended_transaction, retry_transient
 from payments_pages.exceptions import DeliveryError
 from payments_pages.models import Fulfilment, primary_alias
 from payments_pages.signals import fulfilment_delivered
 
-__all__ = ["COMPLETE_WITHIN", "Completion", "deliver", "deliver_here"]
+__all__ = ["COMPLETE_WITHIN", "deliver", "deliver_here"]
 
 
 logger = logging.getLogger("payments_pages.fulfilment")
@@ -52,70 +60,30 @@ COMPLETE_WITHIN = 2.0
 """Seconds after which a delivery that the database undid is left to the sweep, not tried again."""
 
 
-@dataclass(slots=True)
-class Completion:
-    """Complete one attempt's delivery.
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The value was given. `late_error` came after the commit, which took effect all the same."""
 
-    `at_commit`: the last transaction that held the mark came to its own commit. `after`: the
-    passing error that came after a commit which took effect all the same.
+    late_error: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FencedOff:
+    """A later attempt has the delivery; this one changed nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The attempt raised an error.
+
+    `at_commit`: its last transaction that held the mark had come as far as its own commit.
     """
 
-    fulfilment: Fulfilment
-    door: Door
-    at_commit: bool = False
-    after: Exception | None = None
+    error: Exception
+    at_commit: bool
 
-    def run(self, work: Handler, *, within: float = COMPLETE_WITHIN) -> bool:
-        """Complete, again after a passing error; a commit whose answer was lost counts.
 
-        False: a later attempt has fenced this one off, and `work` did not run.
-        """
-        passing: list[Exception] = []
-
-        def once(number: int) -> bool:
-            self.fulfilment.state = FulfilmentState.DELIVERING
-            try:
-                return self._complete(work) or (number > 0 and self._is_found(passing[-1]))
-            except (DatabaseError, InterfaceError) as error:
-                passing.append(error)
-                raise
-
-        return retry_transient(once, using=primary_alias(Fulfilment), within=within)
-
-    def _complete(self, work: Handler) -> bool:
-        """Set `delivered` under the claim and do the rest; both commit or neither does."""
-        fulfilment, using = self.fulfilment, primary_alias(Fulfilment)
-        with db_transaction.atomic(using=using, durable=True):
-            # `claimed(fulfilment)` by name: the fence is the first statement of its transaction.
-            mine = COMPLETE_FULFILMENT.run(using, pk=fulfilment.pk, attempt=fulfilment.attempts)
-            if not mine:
-                return False
-            self.at_commit = False
-            fulfilment.state = FulfilmentState.DELIVERED
-            with refuse_ended_transaction(using):
-                work(fulfilment)
-                if connections[using].vendor == "mysql":
-                    # A deadlock rolls InnoDB's whole transaction back, our mark with it, and lets
-                    # what comes next commit: a handler that swallowed it would be run again.
-                    self._refuse_lost_mark()
-                # A query after the handler: had it marked the block for rollback without raising,
-                # this raises, and we do not tell a payer "delivered" about what is then undone.
-                note(fulfilment, EventKind.DELIVERED, self.door, f"attempt {fulfilment.attempts}")
-            self.at_commit = True
-        return True
-
-    def _is_found(self, error: Exception) -> bool:
-        """Say whether an earlier try has taken effect: a commit may do so and not be answered."""
-        if not ended(self.fulfilment, FulfilmentState.DELIVERED).exists():
-            return False
-        if not self.at_commit:
-            raise DeliveryError("The database has committed under the handler.") from error
-        self.after = error
-        return True
-
-    def _refuse_lost_mark(self) -> None:
-        if not ended(self.fulfilment, FulfilmentState.DELIVERED).exists():
-            raise DeliveryError("The database has rolled the delivery back under the handler.")
+Result = Completed | FencedOff | Failed
 
 
 def deliver_here(fulfilment: Fulfilment, *, due: bool, door: Door) -> Outcome:
@@ -144,26 +112,23 @@ def deliver(fulfilment: Fulfilment, *, door: Door) -> Outcome:
     and due again after a backoff that doubles to an hour.
     """
     give = _give_inside if conf.handler_atomic else _give_outside
-    completion = Completion(fulfilment, door)
-    try:
-        given = give(completion, load_handler())
-    except Exception as error:  # noqa: BLE001 - the merchant's code may raise anything
+    result = give(fulfilment, door)
+    if isinstance(result, Failed):
         fulfilment.state = FulfilmentState.DELIVERING
-        outcome = record_failure(fulfilment, error, door, at_commit=completion.at_commit)
-    else:
-        outcome = Outcome.DELIVERED if given else Outcome.DELIVERING
-        if not given:
-            logger.warning(
-                "fulfilment.fenced_off: %s: attempt %s came too late",
-                fulfilment.transaction.reference,
-                fulfilment.attempts,
-                extra=log_facts(fulfilment, door),
-            )
-    if completion.after is not None:
-        late = completion.after
-        log_error_after_delivery(
-            fulfilment, clean_error(fulfilment, f"{type(late).__name__}: {late}"), door
+        outcome = record_failure(fulfilment, result.error, door, at_commit=result.at_commit)
+    elif isinstance(result, FencedOff):
+        outcome = Outcome.DELIVERING
+        logger.warning(
+            "fulfilment.fenced_off: %s: attempt %s came too late",
+            fulfilment.transaction.reference,
+            fulfilment.attempts,
+            extra=log_facts(fulfilment, door),
         )
+    else:
+        outcome = Outcome.DELIVERED
+        if result.late_error is not None:
+            text = name_error(fulfilment, result.late_error)
+            log_error_after_delivery(fulfilment, text, door)
     if outcome is Outcome.DELIVERED:
         logger.info(
             "fulfilment.delivered: %s: attempt %s",
@@ -175,26 +140,85 @@ def deliver(fulfilment: Fulfilment, *, door: Door) -> Outcome:
     return outcome
 
 
-def _give_inside(completion: Completion, handler: Handler) -> bool:
-    """Complete and run the handler in one transaction. False: fenced off, the handler did not run.
+def _give_inside(fulfilment: Fulfilment, door: Door) -> Result:
+    """Complete and run the handler in one transaction; fenced off, the handler does not run."""
+    try:
+        handler = load_handler()
+    except Exception as error:  # noqa: BLE001 - an import of the merchant's code may raise anything
+        return Failed(error, at_commit=False)
+    return _complete(fulfilment, handler, door, within=COMPLETE_WITHIN)
 
-    What a deadlock or a serialization failure has rolled back is tried again at once.
-    """
-    return completion.run(handler)
 
-
-def _give_outside(completion: Completion, handler: Handler) -> bool:
+def _give_outside(fulfilment: Fulfilment, door: Door) -> Result:
     """Run the handler with no transaction open, then complete.
 
-    False: fenced off. Before the handler: it did not run, for who slept past the lease must not
-    run it beside a later attempt. After it: the later attempt's word counts, ours is dropped.
+    Fenced off before the handler, it does not run: whoever slept past the lease must not run it
+    beside a later attempt. Fenced off after it, the later attempt's result counts.
     """
-    if not renew_lease(completion.fulfilment):
-        return False
-    handler(completion.fulfilment)
+    try:
+        handler = load_handler()
+        if not renew_lease(fulfilment):
+            return FencedOff()
+        handler(fulfilment)
+    except Exception as error:  # noqa: BLE001 - the merchant's code may raise anything
+        return Failed(error, at_commit=False)
     # The work is done; only its record is missing. Each try spares a second call.
-    return completion.run(_nothing_more, within=math.inf)
+    return _complete(fulfilment, lambda _fulfilment: None, door, within=math.inf)
 
 
-def _nothing_more(fulfilment: Fulfilment) -> None:
-    """Stand for the handler that has run already."""
+def _complete(fulfilment: Fulfilment, work: Handler, door: Door, *, within: float) -> Result:
+    """Set `delivered` under the claim and do the work in one transaction, and tell how it ended.
+
+    After a short-lived database error it is tried again; a commit whose answer was lost counts.
+    """
+    using = primary_alias(Fulfilment)
+    at_commit = False
+    earlier: Exception | None = None
+    late_error: Exception | None = None
+
+    def once(number: int) -> bool:
+        nonlocal at_commit, earlier, late_error
+        fulfilment.state = FulfilmentState.DELIVERING
+        try:
+            with db_transaction.atomic(using=using, durable=True):
+                # `claimed(fulfilment)` by name: the fence is the first statement of its transaction.
+                if COMPLETE_FULFILMENT.run(using, pk=fulfilment.pk, attempt=fulfilment.attempts):
+                    at_commit = False
+                    _work_under_mark(fulfilment, work, door, using)
+                    at_commit = True
+                    return True
+            # An earlier try may have taken effect although its commit was not answered.
+            if number == 0 or not _is_marked(fulfilment):
+                return False
+            if not at_commit:
+                raise DeliveryError("The database has committed under the handler.") from earlier
+            late_error = earlier
+        except (DatabaseError, InterfaceError) as error:
+            earlier = error
+            raise
+        return True
+
+    try:
+        mine = retry_transient(once, using=using, within=within)
+    except Exception as error:  # noqa: BLE001 - the merchant's code may raise anything
+        return Failed(error, at_commit)
+    return Completed(late_error) if mine else FencedOff()
+
+
+def _work_under_mark(fulfilment: Fulfilment, work: Handler, door: Door, using: str) -> None:
+    """Do the work after the mark, and make sure that the mark is still there at the end."""
+    fulfilment.state = FulfilmentState.DELIVERED
+    with refuse_ended_transaction(using):
+        work(fulfilment)
+        # A deadlock rolls InnoDB's whole transaction back, our mark with it, and lets what comes
+        # next commit: a handler that swallowed the error would be run again.
+        if connections[using].vendor == "mysql" and not _is_marked(fulfilment):
+            raise DeliveryError("The database has rolled the delivery back under the handler.")
+        # A query after the handler: had it marked the block for rollback without raising,
+        # this raises, and we do not tell a payer "delivered" about what is then undone.
+        line = (EventKind.DELIVERED, f"attempt {fulfilment.attempts}")
+        append(fulfilment.reference_key, line, door=door)
+
+
+def _is_marked(fulfilment: Fulfilment) -> bool:
+    return ended(fulfilment, FulfilmentState.DELIVERED).exists()

@@ -18,6 +18,7 @@ from payments_pages.models import (
     ExpectedPayment,
     Fulfilment,
     Transaction,
+    fulfilment_of,
 )
 
 __all__ = ["attribution_of", "decide_about", "decision_on", "evidence_of"]
@@ -48,7 +49,7 @@ def attribution_of(existing: Transaction | None, evidence: Evidence) -> Attribut
     """
     if existing is None or existing.attributed_by == Attributed.NONE:
         return attribute(evidence, conf.attribution)
-    fulfilment: Fulfilment | None = getattr(existing, "fulfilment", None)
+    fulfilment = fulfilment_of(existing)
     known = Attribution(
         by=Attributed(existing.attributed_by),
         page=existing.page,

@@ -14,7 +14,7 @@ from payments_pages.confirmation.fulfilment import (
     ended,
 )
 from payments_pages.confirmation.outcomes import outcome_of
-from payments_pages.confirmation.timeline import note
+from payments_pages.confirmation.timeline import append
 from payments_pages.credentials import read_key_or_blank
 from payments_pages.db import change_unless_held, from_now, retry_transient
 from payments_pages.exceptions import PermanentFulfilmentError
@@ -22,7 +22,7 @@ from payments_pages.models import Fulfilment, primary_alias
 from payments_pages.redaction import redact
 from payments_pages.signals import fulfilment_failed, fulfilment_held
 
-__all__ = ["clean_error", "log_error_after_delivery", "log_facts", "record_failure"]
+__all__ = ["log_error_after_delivery", "log_facts", "name_error", "record_failure"]
 
 logger = logging.getLogger("payments_pages.fulfilment")
 
@@ -31,13 +31,13 @@ LONGEST_BACKOFF = 3600.0
 
 
 def record_failure(
-    fulfilment: Fulfilment, error: Exception, door: Door, *, at_commit: bool = True
+    fulfilment: Fulfilment, error: Exception, door: Door, *, at_commit: bool
 ) -> Outcome:
     """Write a failed attempt down, fenced: if the commit had taken effect after all, 0 rows.
 
     `at_commit` says that the attempt had come as far as its own commit.
     """
-    text = clean_error(fulfilment, f"{type(error).__name__}: {error}")
+    text = name_error(fulfilment, error)
     reason = _verdict_on(error, fulfilment.attempts)
     state = FulfilmentState.HELD if reason else FulfilmentState.FAILED
     delay = min(conf.backoff * 2 ** (fulfilment.attempts - 1), LONGEST_BACKOFF)
@@ -55,7 +55,7 @@ def record_failure(
             )
             if recorded:
                 kind = EventKind.HELD if reason else EventKind.DELIVERY_FAILED
-                note(fulfilment, kind, door, text)
+                append(fulfilment.reference_key, (kind, text), door=door)
         # Or by the try before, whose answer was lost: nobody else ends this attempt so.
         return bool(recorded) or (number > 0 and ended(fulfilment, state).exists())
 
@@ -71,7 +71,7 @@ def record_failure(
         )
         return Outcome.DELIVERING
     fulfilment.state, fulfilment.reason, fulfilment.last_error = state, reason, text
-    trace = clean_error(fulfilment, "".join(traceback.format_exception(error)), limit=5000)
+    trace = _clean(fulfilment, "".join(traceback.format_exception(error)), limit=5000)
     logger.error(
         "fulfilment.failed: %s: %s",
         fulfilment.transaction.reference,
@@ -133,7 +133,7 @@ def _take_back(fulfilment: Fulfilment, text: str, door: Door) -> bool:
                 delivered_at=None,
             )
             if held:
-                note(fulfilment, EventKind.HELD, door, text)
+                append(fulfilment.reference_key, (EventKind.HELD, text), door=door)
         return bool(held) or (number > 0 and ended(fulfilment, FulfilmentState.HELD).exists())
 
     if not retry_transient(take, using=primary_alias(Fulfilment)):
@@ -166,8 +166,12 @@ def _verdict_on(error: Exception, attempts: int) -> Reason:
     return Reason.ATTEMPTS_SPENT if attempts >= conf.max_attempts else Reason.NONE
 
 
-def clean_error(fulfilment: Fulfilment, text: str, limit: int = 500) -> str:
-    """Return an error's text without the key and the payer's e-mail address, at most `limit` long."""
+def name_error(fulfilment: Fulfilment, error: Exception) -> str:
+    """Return an error's class and text without the key and the payer's e-mail address."""
+    return _clean(fulfilment, f"{type(error).__name__}: {error}")
+
+
+def _clean(fulfilment: Fulfilment, text: str, limit: int = 500) -> str:
     return redact(
         text,
         read_key_or_blank(conf.secret_key),

@@ -35,8 +35,8 @@ __all__ = [
     "first_signed_success",
     "is_known",
     "name_again",
-    "note",
     "refuse_another",
+    "remember",
 ]
 
 
@@ -63,7 +63,7 @@ def refuse_another(row: Verification, reference: str) -> None:
         raise InvalidReference("Another reference is stored under this key.")
 
 
-def note(
+def remember(
     reference: str,
     key: str,
     *,
@@ -71,7 +71,7 @@ def note(
     page_claim: UUID | None = None,
     vouched: bool = True,
 ) -> None:
-    """Insert a row that is due soon; one that is there is named again if `vouched`.
+    """Insert a row that is due soon; a row that exists is named again if `vouched`.
 
     May be part of a caller's transaction.
     """

@@ -1,5 +1,6 @@
 """Write the service's answer into our table. A status only moves forward."""
 
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.utils import timezone
@@ -13,9 +14,10 @@ from payments_pages.confirmation.statements import (
     TRANSACTION_BY_TOKEN,
 )
 from payments_pages.db import refuse_held_row
-from payments_pages.models import Transaction, primary_alias
+from payments_pages.models import Fulfilment, Transaction, fulfilment_of, primary_alias
 
 __all__ = [
+    "Found",
     "attach",
     "find_by_token",
     "find_settled",
@@ -51,12 +53,26 @@ def find_by_token(token: UUID) -> Transaction | None:
     return TRANSACTION_BY_TOKEN.first(primary_alias(Transaction), token=token)
 
 
-def find_transaction(key: str) -> Transaction | None:
-    """Return the mirrored transaction of a reference key, with all that hangs on it.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A mirrored transaction with its delivery.
 
-    `delivery_due` says, by the database's clock, whether its fulfilment's time has come.
+    `due`: by the database's clock, the delivery's `next_at` has come.
     """
-    return TRANSACTION_BY_KEY.first(primary_alias(Transaction), key=key)
+
+    transaction: Transaction
+    fulfilment: Fulfilment | None
+    due: bool
+
+
+def find_transaction(key: str) -> Found | None:
+    """Return the mirrored transaction of a reference key with its delivery and page, or None."""
+    transaction = TRANSACTION_BY_KEY.first(primary_alias(Transaction), key=key)
+    if transaction is None:
+        return None
+    # The statement computes it; the model has no such field.
+    due = bool(vars(transaction).pop("delivery_due"))
+    return Found(transaction, fulfilment_of(transaction), due)
 
 
 def find_settled(key: str) -> Transaction | None:

@@ -1,19 +1,35 @@
-"""Say what is true about a reference, by the database alone."""
+"""What is true about a reference, by the database alone."""
 
 from dataclasses import dataclass, field
 
 from payments_pages.choices import FulfilmentState, Outcome, VerificationState
 from payments_pages.confirmation import inbox
 from payments_pages.confirmation.policy import FINAL_FAILURES
-from payments_pages.models import Fulfilment, Transaction, Verification
+from payments_pages.models import Fulfilment, Transaction, Verification, fulfilment_of
 
 __all__ = [
+    "COME_BACK",
     "Confirmation",
     "describe",
+    "describe_delivery",
+    "describe_undelivered",
     "is_contradicted",
     "outcome_of",
-    "outcome_without_fulfilment",
+    "unavailable",
 ]
+
+COME_BACK = 5
+"""Seconds after which asking again may tell more, when the service did not say."""
+
+_OUTCOMES = {
+    FulfilmentState.PENDING: Outcome.DELIVERING,
+    FulfilmentState.DELIVERING: Outcome.DELIVERING,
+    FulfilmentState.DELIVERED: Outcome.ALREADY_DELIVERED,
+    FulfilmentState.FAILED: Outcome.DELIVERY_FAILED,
+    FulfilmentState.HELD: Outcome.HELD,
+    FulfilmentState.REJECTED: Outcome.REJECTED,
+}
+_CHANGES_SOON = frozenset({Outcome.DELIVERING, Outcome.DELIVERY_FAILED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,21 +52,59 @@ class Confirmation:
 
 
 def describe(transaction: Transaction) -> Confirmation:
-    """Return what is true about a mirrored transaction, by the database alone."""
-    fulfilment: Fulfilment | None = getattr(transaction, "fulfilment", None)
+    """Return what is true about a mirrored transaction."""
+    fulfilment = fulfilment_of(transaction)
     if fulfilment is not None:
-        outcome, contradicted = outcome_of(fulfilment), False
-    else:
-        row = inbox.find(transaction.reference_key)
-        contradicted = is_contradicted(row, transaction)
-        outcome = outcome_without_fulfilment(row, transaction)
+        return describe_delivery(fulfilment, outcome_of(fulfilment))
+    row = inbox.find(transaction.reference_key)
+    return describe_undelivered(transaction.reference, row, transaction)
+
+
+def describe_delivery(
+    fulfilment: Fulfilment, outcome: Outcome, *, answered: str = ""
+) -> Confirmation:
+    """Return what is true about a reference whose delivery was opened."""
     return Confirmation(
         outcome=outcome,
-        reference=transaction.reference,
-        transaction=transaction,
+        reference=fulfilment.transaction.reference,
+        transaction=fulfilment.transaction,
         fulfilment=fulfilment,
+        retry_after=COME_BACK if outcome in _CHANGES_SOON else None,
+        answered=answered,
+    )
+
+
+def describe_undelivered(
+    reference: str, row: Verification | None, transaction: Transaction | None
+) -> Confirmation:
+    """Return what is true about a reference for which no delivery was opened.
+
+    Against a signed success nobody is told "not paid" or "unknown": it is pending.
+    """
+    contradicted = is_contradicted(row, transaction)
+    if contradicted:
+        outcome = Outcome.PENDING
+    elif transaction is not None:
+        failed = transaction.status in FINAL_FAILURES
+        outcome = Outcome.NOT_PAID if failed else Outcome.PENDING
+    elif row is not None and row.state == VerificationState.UNKNOWN:
+        outcome = Outcome.UNKNOWN
+    elif row is not None and row.state == VerificationState.VERIFYING:
+        outcome = Outcome.PENDING
+    else:
+        outcome = Outcome.UNAVAILABLE
+    return Confirmation(
+        outcome=outcome,
+        reference=reference,
+        transaction=transaction,
+        retry_after=None if outcome is Outcome.NOT_PAID else COME_BACK,
         contradicted=contradicted,
     )
+
+
+def unavailable(reference: str, *, retry_after: int = COME_BACK) -> Confirmation:
+    """Return that a reference cannot be confirmed right now."""
+    return Confirmation(outcome=Outcome.UNAVAILABLE, reference=reference, retry_after=retry_after)
 
 
 def is_contradicted(row: Verification | None, transaction: Transaction | None) -> bool:
@@ -63,35 +117,6 @@ def is_contradicted(row: Verification | None, transaction: Transaction | None) -
     return transaction is None or transaction.status not in {"success", "reversed"}
 
 
-def outcome_without_fulfilment(
-    row: Verification | None, transaction: Transaction | None
-) -> Outcome:
-    """Name what is true of a reference for which no delivery was opened.
-
-    Nobody is told "not paid" or "unknown" against a signed success: it is pending.
-    """
-    if is_contradicted(row, transaction):
-        return Outcome.PENDING
-    if transaction is not None:
-        failed = transaction.status in FINAL_FAILURES
-        return Outcome.NOT_PAID if failed else Outcome.PENDING
-    if row is not None and row.state == VerificationState.UNKNOWN:
-        return Outcome.UNKNOWN
-    if row is not None and row.state == VerificationState.VERIFYING:
-        return Outcome.PENDING
-    return Outcome.UNAVAILABLE
-
-
-_OUTCOMES = {
-    FulfilmentState.PENDING: Outcome.DELIVERING,
-    FulfilmentState.DELIVERING: Outcome.DELIVERING,
-    FulfilmentState.DELIVERED: Outcome.ALREADY_DELIVERED,
-    FulfilmentState.FAILED: Outcome.DELIVERY_FAILED,
-    FulfilmentState.HELD: Outcome.HELD,
-    FulfilmentState.REJECTED: Outcome.REJECTED,
-}
-
-
 def outcome_of(fulfilment: Fulfilment) -> Outcome:
-    """Name what a fulfilment's state means to who asks now."""
+    """Return what a fulfilment's state means to whoever asks now."""
     return _OUTCOMES[FulfilmentState(fulfilment.state)]

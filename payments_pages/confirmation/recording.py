@@ -27,14 +27,20 @@ from payments_pages.confirmation.evidence import (
 )
 from payments_pages.confirmation.fulfilment import UNFINISHED, open_fulfilment, revise, stands
 from payments_pages.confirmation.inbox import claimed_page
-from payments_pages.confirmation.mirror import attach, find_transaction, merge_answer, write
-from payments_pages.confirmation.timeline import announce, append, note_decision
+from payments_pages.confirmation.mirror import (
+    attach,
+    find_transaction,
+    merge_answer,
+    write,
+)
+from payments_pages.confirmation.timeline import announce, append, lines_about
 from payments_pages.confirmation.verification import Claim, fence_off, settle
 from payments_pages.db import is_transient, retry_transient
 from payments_pages.models import (
     Fulfilment,
     PaymentPage,
     Transaction,
+    fulfilment_of,
     primary_alias,
 )
 
@@ -45,15 +51,14 @@ logger = logging.getLogger("payments_pages.recording")
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Hand on what was written. `claimed`: the fulfilment is this caller's to deliver."""
+    """What was written. `claimed` is the delivery, if it is this caller's to make."""
 
     transaction: Transaction
-    fulfilment: Fulfilment | None
-    claimed: bool
+    claimed: Fulfilment | None
 
 
 def record(
-    held: Claim,
+    claim: Claim,
     resource: TransactionResource,
     *,
     key: str,
@@ -61,25 +66,31 @@ def record(
     page_claim: UUID | None,
     door: Door,
     actor: str = "",
-    claim: bool = True,
+    claim_delivery: bool = True,
 ) -> Recorded | None:
     """Write a verified answer down; None when a later attempt has fenced this one off.
 
-    `existing` is the mirror as it was when the claim was won. `claim`: a delivery that is opened
-    is this caller's to make; else it is due for whoever claims it. What is not a success is mirrored
-    and asked about again; it opens no delivery.
+    `existing` is the mirror as it was when the claim was won. With `claim_delivery`, a delivery
+    that is opened is this caller's to make; else it is due for whoever claims it. What is not a
+    success is mirrored and asked about again; it opens no delivery.
 
     What a deadlock has undone is tried again. An answer that the database refuses is recorded
     once more with what a column of any character set can hold: no payment is lost by a text.
     """
     using = primary_alias(Fulfilment)
     once = partial(
-        _record, held, key=key, page_claim=page_claim, door=door, actor=actor, claim=claim
+        _record,
+        claim,
+        key=key,
+        page_claim=page_claim,
+        door=door,
+        actor=actor,
+        claim_delivery=claim_delivery,
     )
     try:
         # After a rollback the mirror is read again, as it is then.
         return retry_transient(
-            lambda number: once(resource, find_transaction(key) if number else existing),
+            lambda number: once(resource, _mirrored(key) if number else existing),
             using=using,
         )
     except DatabaseError as error:
@@ -87,11 +98,16 @@ def record(
             raise
         # An IntegrityError: its verification was deleted by hand, the transaction was not.
         stored = resource if isinstance(error, IntegrityError) else resource.in_ascii()
-    return retry_transient(lambda _number: once(stored, find_transaction(key)), using=using)
+    return retry_transient(lambda _number: once(stored, _mirrored(key)), using=using)
+
+
+def _mirrored(key: str) -> Transaction | None:
+    found = find_transaction(key)
+    return found.transaction if found is not None else None
 
 
 def _record(
-    held: Claim,
+    claim: Claim,
     resource: TransactionResource,
     existing: Transaction | None,
     *,
@@ -99,40 +115,35 @@ def _record(
     page_claim: UUID | None,
     door: Door,
     actor: str,
-    claim: bool,
+    claim_delivery: bool,
 ) -> Recorded | None:
     """Write the answer down in one transaction, and send the signals after its commit."""
     before = existing.status if existing else ""
     settled = resource.status == "success" or before in {"success", "reversed"}
     with db_transaction.atomic(using=primary_alias(Fulfilment), durable=True):
-        if not settle(held, settled=settled, status=resource.status):
+        if not settle(claim, settled=settled, status=resource.status):
             return None
         attribution = attribution_of(existing, evidence_of(resource, key, page_claim))
         if attribution.by is Attributed.NONE:
             # The payer may have come back by a page's callback while we asked.
             attribution = attribute(
-                evidence_of(resource, key, claimed_page(held.pk)), conf.attribution
+                evidence_of(resource, key, claimed_page(claim.pk)), conf.attribution
             )
         transaction = merge_answer(existing, resource, key=key, attribution=attribution)
         # Decided before it is saved: an accepted payment takes its expected payment's row by
         # UPDATE, and on MariaDB an INSERT that refers to the row first would let rivals deadlock.
         decision = decide_about(transaction, attribution)
         write(transaction)
-        fulfilment: Fulfilment | None = getattr(existing, "fulfilment", None)
+        fulfilment = fulfilment_of(existing)
         opened = fulfilment is None
         if fulfilment is None:
-            fulfilment = open_fulfilment(transaction, decision, claim=claim)
+            fulfilment = open_fulfilment(transaction, decision, claim=claim_delivery)
             changed = fulfilment is not None
         else:
             changed = not stands(fulfilment, decision) and revise(fulfilment, decision)
-        note_decision(
-            transaction,
-            before,
-            decision if changed else None,
-            door=door,
-            actor=actor,
-            attempt=held.attempt,
-        )
+        news = decision if changed else None
+        lines = lines_about(transaction, before, news, attempt=claim.attempt)
+        append(key, *lines, door=door, actor=actor)
     logger.info(
         "payment.recorded: %s: %s, %s",
         transaction.reference,
@@ -143,13 +154,13 @@ def _record(
             "status": transaction.status,
             "verdict": str(decision.verdict),
             "reason": str(decision.reason),
-            "attempt": held.attempt,
+            "attempt": claim.attempt,
             "door": str(door),
         },
     )
     announce(transaction, before, fulfilment if changed else None)
-    claimed = claim and opened and changed and decision.verdict is Verdict.ACCEPT
-    return Recorded(transaction, fulfilment, claimed)
+    is_claimed = claim_delivery and opened and changed and decision.verdict is Verdict.ACCEPT
+    return Recorded(transaction, fulfilment if is_claimed else None)
 
 
 LIFTABLE = frozenset({Reason.UNATTRIBUTED, Reason.PAGE_NOT_ON_SALE, Reason.OTHER_SITE})
@@ -168,7 +179,7 @@ def reconsider(transaction: Transaction, *, page_claim: UUID | None, door: Door)
     - Not delivered, and no success any more: it was reversed while an attempt was under way, which
       then came to nothing (case C14). What staff have approved is theirs to decide.
     """
-    fulfilment: Fulfilment | None = getattr(transaction, "fulfilment", None)
+    fulfilment = fulfilment_of(transaction)
     if fulfilment is None:
         return False
     stopped = fulfilment.state in UNFINISHED and transaction.status != "success"
@@ -212,7 +223,8 @@ def _revise(
             return False
         if new:
             attach(transaction, attribution)
-        note_decision(transaction, transaction.status, decision, door=door)
+        lines = lines_about(transaction, transaction.status, decision)
+        append(transaction.reference_key, *lines, door=door)
         return True
 
     changed = retry_transient(once, using=primary_alias(Fulfilment))
@@ -245,8 +257,9 @@ def assign(
             return None
         attach(transaction, attribution)
         detail = ": ".join(filter(None, (page.slug, note)))
-        append(transaction, [(EventKind.ATTRIBUTED, detail)], door=door, actor=actor)
-        note_decision(transaction, transaction.status, decision, door=door, actor=actor)
+        attributed = (EventKind.ATTRIBUTED, detail)
+        lines = lines_about(transaction, transaction.status, decision)
+        append(seen.reference_key, attributed, *lines, door=door, actor=actor)
     announce(transaction, transaction.status, fulfilment)
     return fulfilment
 

@@ -41,6 +41,7 @@ __all__ = [
     "fail",
     "fail_to_record",
     "fence_off",
+    "is_outdated",
     "receive",
     "settle",
 ]
@@ -205,6 +206,12 @@ def await_rival(key: str) -> Verification | None:
         time.sleep(pause)
         pause = min(pause * 1.5, 0.25)
     return row
+
+
+def is_outdated(row: Verification) -> bool:
+    """Say whether the last ask has ended and is older than what somebody trusted said."""
+    ended = row.state not in {VerificationState.VERIFYING, VerificationState.SETTLED}
+    return ended and row.named_attempt >= row.attempts
 
 
 def _conclude(claim: Claim, **changes: object) -> bool:

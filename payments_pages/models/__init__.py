@@ -6,7 +6,7 @@ say (`Transaction`), has the value been given (`Fulfilment`)?
 
 from payments_pages.models.events import Event
 from payments_pages.models.expected import ExpectedPayment
-from payments_pages.models.fulfilments import Fulfilment, FulfilmentQuerySet
+from payments_pages.models.fulfilments import Fulfilment, FulfilmentQuerySet, fulfilment_of
 from payments_pages.models.ownership import ELSEWHERE, is_site_known, sold_here, this_site
 from payments_pages.models.pages import PaymentPage
 from payments_pages.models.querysets import primary_alias
@@ -23,6 +23,7 @@ __all__ = [
     "Transaction",
     "Verification",
     "VerificationQuerySet",
+    "fulfilment_of",
     "is_site_known",
     "primary_alias",
     "sold_here",

@@ -14,10 +14,15 @@ from payments_pages.choices import FulfilmentState, Reason
 from payments_pages.models.querysets import DueQuerySet, LoadsDeferredTogether
 from payments_pages.models.transactions import Transaction
 
-__all__ = ["Fulfilment", "FulfilmentQuerySet", "derive_idempotency_key"]
+__all__ = ["Fulfilment", "FulfilmentQuerySet", "derive_idempotency_key", "fulfilment_of"]
 
 # Written here for ever: with another one the other side would do again what it has done.
 _NAMESPACE: Final = uuid.UUID("fb6a15d1-0001-4300-8d62-901dcfd1a22e")
+
+
+def fulfilment_of(transaction: Transaction | None) -> "Fulfilment | None":
+    """Return a transaction's delivery; None if none was opened, or there is no transaction."""
+    return getattr(transaction, "fulfilment", None)
 
 
 def derive_idempotency_key(reference_key: str) -> uuid.UUID:

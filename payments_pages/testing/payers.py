@@ -30,14 +30,14 @@ class Visit:
     @property
     def outcome(self) -> Outcome:
         """Name what is true of the reference now; `UNKNOWN` if nothing is on record."""
-        transaction = find_transaction(reference_key(self.reference))
-        return Outcome.UNKNOWN if transaction is None else describe(transaction).outcome
+        found = find_transaction(reference_key(self.reference))
+        return Outcome.UNKNOWN if found is None else describe(found.transaction).outcome
 
     @property
     def fulfilment(self) -> Fulfilment | None:
         """Return the delivery as it is now; None where none was opened."""
-        transaction = find_transaction(reference_key(self.reference))
-        return getattr(transaction, "fulfilment", None)
+        found = find_transaction(reference_key(self.reference))
+        return found.fulfilment if found is not None else None
 
 
 def pay(

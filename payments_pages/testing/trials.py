@@ -177,12 +177,13 @@ def assert_delivered_once(
     that cannot tell a handler which swallows its own error and gives nothing.
     """
     key = reference_key(reference)
-    transaction = find_transaction(key)
-    if transaction is None:
+    found = find_transaction(key)
+    if found is None:
         raise AssertionError(f"{reference} is not on record: was it confirmed?")
-    fulfilment: Fulfilment | None = getattr(transaction, "fulfilment", None)
+    fulfilment = found.fulfilment
     if fulfilment is None:
-        raise AssertionError(f"{reference} is not paid: its status is {transaction.status!r}.")
+        status = found.transaction.status
+        raise AssertionError(f"{reference} is not paid: its status is {status!r}.")
     if fulfilment.state != FulfilmentState.DELIVERED:
         why = fulfilment.get_reason_display() if fulfilment.reason else fulfilment.last_error
         raise AssertionError(f"{reference} is {fulfilment.state}, not delivered: {why}")

@@ -25,7 +25,7 @@ def callback(request: HttpRequest, page_token: UUID | None = None) -> HttpRespon
     try:
         reference = _reference(request)
         confirmation = confirm_payment(
-            reference, door=Door.CALLBACK, page_token=page_token, address=address_of(request)
+            reference, door=Door.CALLBACK, page_token=page_token, client_ip=address_of(request)
         )
     except InvalidReference:
         return show(request, "unknown", status=HTTPStatus.BAD_REQUEST)

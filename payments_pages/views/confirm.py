@@ -44,7 +44,7 @@ def confirm(request: HttpRequest) -> HttpResponse:
         return _refuse("Send application/json.", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
     try:
         reference = _reference(read_body(request, LIMIT))
-        found = confirm_payment(reference, door=Door.CONFIRM, address=address_of(request))
+        found = confirm_payment(reference, door=Door.CONFIRM, client_ip=address_of(request))
     except TooLarge as error:
         return _refuse(str(error), error.status)
     except (InvalidEvent, InvalidReference):

@@ -160,7 +160,7 @@ def test_c23_two_inserts_that_collide_are_never_an_error(
             return Client().get(address, {"reference": order}).status_code
 
     with db_transaction.atomic():
-        inbox.note(order, reference_key(order), door=Door.CONFIRM)
+        inbox.remember(order, reference_key(order), door=Door.CONFIRM)
         rivals = [in_thread(by) for by in (by_webhook, by_callback, by_webhook)]
         time.sleep(1)  # by then all wait for this row; a slower one collides with less
         db_transaction.set_rollback(True)

@@ -117,7 +117,7 @@ def test_a_handler_that_never_returns_stops_neither_doors_nor_sweeps(
     others = [sandbox.pay("tea-box", reference=f"OTHER-{number}") for number in range(200)]
     swept, called = others[:100], others[100:]
     for number, reference in enumerate(swept):
-        inbox.note(
+        inbox.remember(
             reference, reference_key(reference), door=Door.CALLBACK, page_claim=tea_box.token
         )
         confirm = confirm_payment(

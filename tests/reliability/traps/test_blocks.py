@@ -57,7 +57,7 @@ def test_trap_5_a_rivals_row_does_not_spoil_the_callers_transaction(
     key = reference_key("PPG-5")
 
     def rival() -> None:
-        inbox.note("PPG-5", key, door=Door.WEBHOOK)
+        inbox.remember("PPG-5", key, door=Door.WEBHOOK)
 
     with db_transaction.atomic():
         expect_payment("PPG-5")

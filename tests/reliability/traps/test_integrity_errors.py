@@ -42,7 +42,7 @@ def test_trap_3_where_a_reference_is_received(tea_box: PaymentPage, sandbox: San
 
 
 def test_trap_3_where_a_reference_is_noted(tea_box: PaymentPage, sandbox: Sandbox) -> None:
-    """In `inbox.note`: the merchant's order fails with it, and is not left without it."""
+    """In `inbox.remember`: the merchant's order fails with it, and is not left without it."""
     sandbox.pay("tea-box", reference="PPG-3")
 
     def order() -> None:

@@ -48,7 +48,7 @@ def one_window(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def come(reference: str, address: str = HERE, **more: Any) -> Confirmation:
-    return confirm_payment(reference, door=Door.CALLBACK, address=address, **more)
+    return confirm_payment(reference, door=Door.CALLBACK, client_ip=address, **more)
 
 
 def guess(count: int, address: str = HERE, start: int = 0) -> list[Outcome]:
@@ -196,7 +196,7 @@ def _nobody(*_arguments: Any, **_named: Any) -> Any:
 
 def test_the_merchants_own_code_has_no_budget(sandbox: Sandbox) -> None:
     for number in range(20):
-        come(f"GUESS-{number}", address="")
+        come(f"GUESS-{number}", client_ip="")
     assert sandbox.verify_calls() == 20
 
 

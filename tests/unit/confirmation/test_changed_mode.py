@@ -175,7 +175,7 @@ def test_pending_ones_are_those_of_this_mode(asked: str) -> None:
 def test_strangers_are_those_of_this_mode_and_forgotten_in_both(
     sandbox: Sandbox, configure: Any
 ) -> None:
-    confirm_payment(REFERENCE, door=Door.CALLBACK, address="192.0.2.1")
+    confirm_payment(REFERENCE, door=Door.CALLBACK, client_ip="192.0.2.1")
     assert Verification.objects.get().state == VerificationState.UNKNOWN
     configure(MODE="live")
     assert not unvouched().exists()

@@ -55,7 +55,7 @@ def made_up(count: int, *, denied: bool = False, page: PaymentPage | None = None
 def spend(address: str, sandbox: Sandbox) -> None:
     """Use up what an address may ask about in a minute."""
     for number in range(5):
-        confirm_payment(f"SPENT-{address}-{number}", door=Door.CALLBACK, address=address)
+        confirm_payment(f"SPENT-{address}-{number}", door=Door.CALLBACK, client_ip=address)
     assert sandbox.verify_calls() >= 5
 
 
@@ -90,7 +90,7 @@ def test_one_whose_network_has_none_left_is_noted_and_delivered_before_the_made_
     assert Verification.objects.filter(reference=reference).exists()
     if not named:
         for number in range(4):
-            confirm_payment(f"LATER-{number}", door=Door.CALLBACK, address=PAYER)
+            confirm_payment(f"LATER-{number}", door=Door.CALLBACK, client_ip=PAYER)
     let_time_pass(10)
     before = len(sandbox.requests)
     report = sweep_due()
@@ -107,7 +107,7 @@ def test_noting_one_among_ten_thousand_reads_few_of_them(
     made_up(MANY, denied=denied)
     spend(PAYER, sandbox)
     with CaptureQueriesContext(connection) as queries:
-        found = confirm_payment("ONE", door=Door.CALLBACK, address=PAYER)
+        found = confirm_payment("ONE", door=Door.CALLBACK, client_ip=PAYER)
     assert found.outcome is Outcome.UNAVAILABLE
     reads = [q["sql"] for q in queries.captured_queries if q["sql"].startswith("SELECT")]
     assert reads
@@ -122,7 +122,7 @@ def test_when_too_many_wait_the_oldest_that_names_no_page_makes_room(
     reference = sandbox.pay("tea-box")
     come_back(reference, tea_box)
     for number in range(20):
-        confirm_payment(f"OTHER-{number}", door=Door.CALLBACK, address=PAYER)
+        confirm_payment(f"OTHER-{number}", door=Door.CALLBACK, client_ip=PAYER)
     waiting = Verification.objects.filter(state=VerificationState.DUE)
     assert set(waiting.values_list("reference", flat=True)) == {
         reference, *(f"OTHER-{number}" for number in range(13, 20)),
@@ -136,12 +136,12 @@ def test_what_was_asked_about_or_is_vouched_for_makes_no_room(
     monkeypatch.setattr(admission, "MAX_WAITING", 3)
     for number in range(5):
         sandbox.add_transaction(f"PENDING-{number}", status="pending")
-        confirm_payment(f"PENDING-{number}", door=Door.CALLBACK, address=GUESSER)
+        confirm_payment(f"PENDING-{number}", door=Door.CALLBACK, client_ip=GUESSER)
         confirm_payment(f"VOUCHED-{number}", door=Door.WEBHOOK, vouched=True)
     spend(PAYER, sandbox)
     before = set(Verification.objects.values_list("pk", flat=True))
     for number in range(20):
-        confirm_payment(f"OTHER-{number}", door=Door.CALLBACK, address=PAYER)
+        confirm_payment(f"OTHER-{number}", door=Door.CALLBACK, client_ip=PAYER)
     rows = Verification.objects.all()
     assert before <= set(rows.values_list("pk", flat=True))
     assert rows.count() == len(before) + 3
@@ -156,7 +156,7 @@ def test_one_network_cannot_push_the_others_out(
     come_back(reference, tea_box)
     for number in range(500):
         confirm_payment(
-            f"G-{number}", door=Door.CALLBACK, address=GUESSER, page_token=tea_box.token
+            f"G-{number}", door=Door.CALLBACK, client_ip=GUESSER, page_token=tea_box.token
         )
     waiting = Verification.objects.filter(reference__startswith="G-", asked_at=None)
     assert waiting.count() == admission.NOTED_PER_ASK * 5

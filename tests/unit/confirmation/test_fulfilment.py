@@ -7,7 +7,7 @@ import pytest
 
 from payments_pages.choices import Door, EventKind, Outcome, Reason
 from payments_pages.choices import FulfilmentState as State
-from payments_pages.confirmation import Confirmation, confirm_payment, delivery, sweep_due
+from payments_pages.confirmation import Confirmation, confirm_payment, failed_delivery, sweep_due
 from payments_pages.confirmation import fulfilment as module
 from payments_pages.confirmation.delivery import deliver
 from payments_pages.confirmation.fulfilment import await_delivery, claim
@@ -296,7 +296,7 @@ def test_a_failure_past_the_lease_does_not_undo_the_rivals_delivery(
     assert claim(rival)
     configure(HANDLER="tests.support.goods.handlers.give")
     assert deliver(rival, door=Door.SWEEP) is Outcome.DELIVERED
-    told = delivery._record_failure(sleeper, RuntimeError("late"), Door.SWEEP)
+    told = failed_delivery.record_failure(sleeper, RuntimeError("late"), Door.SWEEP, at_commit=True)
     assert told is Outcome.ALREADY_DELIVERED
     assert (the_row().state, the_row().last_error) == (State.DELIVERED, "")
 

@@ -34,7 +34,7 @@ def webhook(reference: str, *, refresh: bool = False) -> Outcome:
 
 def callback(reference: str, page: PaymentPage) -> Outcome:
     return confirm_payment(
-        reference, door=Door.CALLBACK, page_token=page.token, address="192.0.2.7"
+        reference, door=Door.CALLBACK, page_token=page.token, client_ip="192.0.2.7"
     ).outcome
 
 

@@ -104,8 +104,8 @@ def test_a_transaction_is_found_with_its_delivery(tea_box: PaymentPage, sandbox:
     confirm(reference, tea_box)
     found = find_transaction(reference_key(reference))
     assert found is not None
-    assert found.delivery_due in {None, False}  # type: ignore[attr-defined] - annotated
-    assert find_by_token(found.token) == found
+    assert not found.due
+    assert find_by_token(found.transaction.token) == found.transaction
     assert find_transaction(reference_key("NOBODY")) is None
     assert found.attributed_by == Attributed.CALLBACK
 

@@ -23,7 +23,7 @@ def paid_on_a_page(sandbox: Sandbox, page: PaymentPage, status: str) -> str:
     """The payer comes back at once."""
     reference = sandbox.pay("tea-box", status=status)
     found = confirm_payment(
-        reference, door=Door.CALLBACK, page_token=page.token, address="192.0.2.7"
+        reference, door=Door.CALLBACK, page_token=page.token, client_ip="192.0.2.7"
     )
     assert found.outcome in {Outcome.PENDING, Outcome.NOT_PAID}
     return reference

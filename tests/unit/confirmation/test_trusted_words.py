@@ -66,7 +66,7 @@ def page(tea_box: PaymentPage, configure: Any) -> PaymentPage:
 def look(page: PaymentPage) -> Outcome:
     """Be the payer who comes back by the page's callback."""
     return confirm_payment(
-        REFERENCE, door=Door.CALLBACK, page_token=page.token, address="192.0.2.7"
+        REFERENCE, door=Door.CALLBACK, page_token=page.token, client_ip="192.0.2.7"
     ).outcome
 
 
@@ -98,7 +98,7 @@ def test_a_notice_is_not_answered_from_a_look_that_is_under_way(
         monkeypatch.setattr(verification, "RIVAL_PATIENCE", 0.0)
     looks: dict[str, Callable[[], Any]] = {
         "payer": lambda: look(page),
-        "popup": lambda: confirm_payment(REFERENCE, door=Door.CONFIRM, address="192.0.2.7"),
+        "popup": lambda: confirm_payment(REFERENCE, door=Door.CONFIRM, client_ip="192.0.2.7"),
         "sweep": sweep_due,
         "staff": lambda: confirm_payment(
             REFERENCE, door=Door.ADMIN, vouched=True, refresh=True, actor="Rana"

@@ -53,7 +53,7 @@ def test_whoever_names_it_again_begins_it_anew(
 ) -> None:
     stop(staff, open_payment)
     found = confirm_payment(
-        open_payment.reference, door=Door.CALLBACK, vouched=vouched, address="192.0.2.7"
+        open_payment.reference, door=Door.CALLBACK, vouched=vouched, client_ip="192.0.2.7"
     )
     assert found.outcome is Outcome.PENDING
     sandbox.set_transaction(open_payment.reference, status="success")

@@ -1,0 +1,109 @@
+"""Ask the service under a claim, and write down its answer, or why there is none.
+
+No transaction is open while the service is asked.
+"""
+
+import logging
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import InterfaceError
+
+from payments_pages.choices import Door
+from payments_pages.client import get_client
+from payments_pages.confirmation import verification
+from payments_pages.confirmation.admission import Admission
+from payments_pages.confirmation.recording import Recorded, record
+from payments_pages.db import is_transient
+from payments_pages.exceptions import (
+    AuthenticationFailed,
+    ConfigurationError,
+    ServiceError,
+    UnusableKey,
+)
+from payments_pages.models import Transaction
+from payments_pages.redaction import place_of
+
+__all__ = ["Answered", "Unanswered", "ask"]
+
+logger = logging.getLogger("payments_pages.confirmation")
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The service's answer: the `status` it gave, and what was recorded.
+
+    `recorded` is None when a later attempt has taken the claim over: then nothing was written.
+    """
+
+    status: str
+    recorded: Recorded | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """No answer to go by. `error` is None when one came that could not be recorded."""
+
+    error: ServiceError | None
+
+
+def ask(
+    claim: verification.Claim,
+    admission: Admission,
+    reference: str,
+    key: str,
+    *,
+    existing: Transaction | None,
+    page_claim: UUID | None,
+    door: Door,
+    actor: str,
+    deliver_now: bool,
+) -> Answered | Unanswered:
+    """Ask about a reference and record the answer; `existing` is the mirror as it was before.
+
+    With `deliver_now`, a delivery that is opened is claimed for this caller.
+
+    Raise `ConfigurationError` when a setting is missing, and what the database raises for a
+    short-lived reason: whatever was committed is found by the next caller or the sweep.
+    """
+    facts = {"reference": reference, "door": str(door)}
+    try:
+        resource = get_client().verify_transaction(reference)
+    except ServiceError as error:
+        admission.close(error)
+        verification.fail(claim, error, known=existing is not None)
+        is_our_key = isinstance(error, AuthenticationFailed | UnusableKey)
+        logger.log(
+            logging.CRITICAL if is_our_key else logging.WARNING,
+            "confirmation.unanswered: %s: %s",
+            reference,
+            error,
+            extra={**facts, "error": type(error).__name__, "status": error.status},
+        )
+        return Unanswered(error)
+    try:
+        recorded = record(
+            claim,
+            resource,
+            key=key,
+            existing=existing,
+            page_claim=page_claim,
+            door=door,
+            actor=actor,
+            claim_delivery=deliver_now,
+        )
+    except (ConfigurationError, InterfaceError):
+        raise
+    except Exception as error:
+        if is_transient(error):
+            raise
+        # A receiver of a signal that raises, a table that is not as it should be: people must act.
+        verification.fail_to_record(claim, error)
+        logger.error(  # noqa: TRY400 - a traceback may quote the payer
+            "confirmation.unrecorded: %s: %s",
+            reference,
+            place_of(error),
+            extra={**facts, "error": type(error).__name__},
+        )
+        return Unanswered(None)
+    return Answered(resource.status, recorded)
