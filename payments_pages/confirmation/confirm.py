@@ -20,7 +20,12 @@ from payments_pages.confirmation.answer import (
 from payments_pages.confirmation.ask import Answered, Unanswered, ask
 from payments_pages.confirmation.delivery import deliver
 from payments_pages.confirmation.mirror import Found, find_transaction
-from payments_pages.confirmation.outcomes import Confirmation, describe_delivery, unavailable
+from payments_pages.confirmation.outcomes import (
+    Confirmation,
+    describe_delivery,
+    log_facts,
+    unavailable,
+)
 from payments_pages.db import is_transient, refuse_open_transaction
 from payments_pages.exceptions import UnusableKey
 from payments_pages.models import Fulfilment, Verification, primary_alias
@@ -68,7 +73,6 @@ def confirm_payment(
     """
     refuse_open_transaction("confirm_payment() was called")
     check_reference(reference)
-    facts = {"reference": reference, "door": str(door)}
     try:
         return _confirm(
             _Run(
@@ -86,16 +90,19 @@ def confirm_payment(
         )
     except UnusableKey as error:
         # Without MODE only the key tells the mode, and so the key of the reference's row.
-        kind = type(error).__name__
         logger.critical(
-            "confirmation.no_mode: %s: %s", reference, error, extra={**facts, "error": kind}
+            "confirmation.no_mode: %s: %s",
+            reference,
+            error,
+            extra=log_facts(reference, door, error),
         )
     except (DatabaseError, InterfaceError) as error:
         if not is_transient(error):
             raise
         # Unknown, not failed: whatever was committed is found by the next caller or the sweep.
-        kind = type(error).__name__
-        logger.warning("confirmation.database_busy: %s", reference, extra={**facts, "error": kind})
+        logger.warning(
+            "confirmation.database_busy: %s", reference, extra=log_facts(reference, door, error)
+        )
     return unavailable(reference)
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from payments_pages.choices import FulfilmentState, Outcome, VerificationState
+from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
 from payments_pages.confirmation import inbox
 from payments_pages.confirmation.policy import FINAL_FAILURES
 from payments_pages.models import Fulfilment, Transaction, Verification, fulfilment_of
@@ -14,6 +14,7 @@ __all__ = [
     "describe_delivery",
     "describe_undelivered",
     "is_contradicted",
+    "log_facts",
     "outcome_of",
     "unavailable",
 ]
@@ -120,3 +121,8 @@ def is_contradicted(row: Verification | None, transaction: Transaction | None) -
 def outcome_of(fulfilment: Fulfilment) -> Outcome:
     """Return what a fulfilment's state means to whoever asks now."""
     return _OUTCOMES[FulfilmentState(fulfilment.state)]
+
+
+def log_facts(reference: str, door: Door, error: Exception) -> dict[str, str]:
+    """Return what a log record says about a confirmation that an error has cut short."""
+    return {"reference": reference, "error": type(error).__name__, "door": str(door)}

@@ -196,7 +196,7 @@ def _nobody(*_arguments: Any, **_named: Any) -> Any:
 
 def test_the_merchants_own_code_has_no_budget(sandbox: Sandbox) -> None:
     for number in range(20):
-        come(f"GUESS-{number}", client_ip="")
+        come(f"GUESS-{number}", address="")
     assert sandbox.verify_calls() == 20
 
 

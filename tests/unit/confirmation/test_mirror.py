@@ -107,7 +107,7 @@ def test_a_transaction_is_found_with_its_delivery(tea_box: PaymentPage, sandbox:
     assert not found.due
     assert find_by_token(found.transaction.token) == found.transaction
     assert find_transaction(reference_key("NOBODY")) is None
-    assert found.attributed_by == Attributed.CALLBACK
+    assert found.transaction.attributed_by == Attributed.CALLBACK
 
 
 METADATA: list[tuple[object, dict[str, Any]]] = [
