@@ -4,7 +4,7 @@ This room knows no model. Its statements may not be sent while a transaction of 
 they do not belong to is open; each function says so where it matters.
 """
 
-from payments_pages.db.compiled import Given, Insert, Select, Update
+from payments_pages.db.compiled import READ_AGAINST, Insert, Select, Update
 from payments_pages.db.expressions import Unindexed, UtcNow, from_now
 from payments_pages.db.indexes import CaseBlindIndex
 from payments_pages.db.row_locks import change_unless_held, refuse_held_row
@@ -17,8 +17,8 @@ from payments_pages.db.transactions import (
 from payments_pages.db.transient import is_transient, retry_transient
 
 __all__ = [
+    "READ_AGAINST",
     "CaseBlindIndex",
-    "Given",
     "Insert",
     "Select",
     "Unindexed",
