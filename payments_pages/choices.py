@@ -122,7 +122,6 @@ class EventKind(TextChoices):
     """Name a line of the timeline."""
 
     RECEIVED = "received", _("reference received")
-    CLAIMED_PAGE = "claimed_page", _("page claimed by the callback")
     VERIFIED = "verified", _("verified")
     VERIFICATION_FAILED = "verification_failed", _("verification failed")
     STATUS_CHANGED = "status_changed", _("status changed at the service")

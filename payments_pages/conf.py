@@ -15,6 +15,7 @@ from django.utils.module_loading import import_string
 from payments_pages.choices import Mode
 from payments_pages.credentials import SecretKey, SecretKeys, read_key, read_secrets
 from payments_pages.exceptions import ConfigurationError
+from payments_pages.limits import DEFAULT_LIMITS, Limits
 from payments_pages.money import EXPONENTS
 
 __all__ = ["DELIVERIES", "KEYS", "Configuration", "conf", "load_function"]
@@ -161,24 +162,14 @@ class Configuration:
         return tuple(self.get("ATTRIBUTION", ("expected", "metadata", "callback")))
 
     @property
-    def connect_timeout(self) -> float:
-        """Return the seconds a connection may take."""
-        return float(self.get("CONNECT_TIMEOUT", 3))
-
-    @property
-    def read_timeout(self) -> float:
-        """Return the seconds of silence from the service that end a call."""
-        return float(self.get("READ_TIMEOUT", 5))
-
-    @property
-    def deadline(self) -> float:
-        """Return the seconds a whole call may take."""
-        return float(self.get("DEADLINE", 8))
-
-    @property
-    def max_calls(self) -> int:
-        """Return how many threads of a process may wait on the service at once."""
-        return int(self.get("MAX_CALLS", 4))
+    def limits(self) -> Limits:
+        """Return `CONNECT_TIMEOUT`, `READ_TIMEOUT` and `DEADLINE` (seconds), and `MAX_CALLS`."""
+        return Limits(
+            connect_timeout=float(self.get("CONNECT_TIMEOUT", DEFAULT_LIMITS.connect_timeout)),
+            read_timeout=float(self.get("READ_TIMEOUT", DEFAULT_LIMITS.read_timeout)),
+            deadline=float(self.get("DEADLINE", DEFAULT_LIMITS.deadline)),
+            max_calls=int(self.get("MAX_CALLS", DEFAULT_LIMITS.max_calls)),
+        )
 
     @property
     def cache(self) -> str:

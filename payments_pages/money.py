@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from payments_pages.exceptions import AmountError
 
-__all__ = ["EXPONENTS", "format_amount", "major_text", "parse_amount"]
+__all__ = ["EXPONENTS", "MAX_AMOUNT", "format_amount", "major_text", "parse_amount"]
 
 EXPONENTS: Mapping[str, int] = MappingProxyType({"ILS": 2, "JOD": 2, "USD": 2})
 """Decimals of each currency at this service; the `CURRENCIES` setting adds to it."""
@@ -32,6 +32,7 @@ SYMBOLS: Mapping[str, str] = MappingProxyType(
 
 NO_BREAK_SPACE = "\u00a0"
 MAX_AMOUNT = 2**63 - 1
+"""Largest number of minor units that a column holds: 64 bits with a sign."""
 
 # Marks that travel along when a figure is copied out of right-to-left text.
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060\u2066-\u2069\u061c\ufeff]")

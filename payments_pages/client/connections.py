@@ -26,6 +26,7 @@ from requests.structures import CaseInsensitiveDict
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from payments_pages.credentials import SecretKey, read_key
+from payments_pages.limits import Limits
 
 __all__ = ["BearerKey", "Deadline", "DeadlineAdapter", "thread_session", "under"]
 
@@ -33,19 +34,18 @@ PIECE: Final = 16 * 1024
 
 
 class Deadline:
-    """Be the end of one call, on the monotonic clock, and the longest of each wait.
+    """The deadline of one call (monotonic clock), which starts now, and the limits of its waits.
 
     `connecting` is true from the start of a connection until bytes of the request may have
-    left: a failure in that time is one that the service cannot have acted upon. `connected` is
-    true once a connection was opened under this deadline, not taken from those kept alive.
+    left: the service cannot have acted upon a call that fails in this time. `connected` is true
+    once a connection was opened for this call, not taken from those kept alive.
     """
 
-    __slots__ = ("_end", "connect_timeout", "connected", "connecting", "read_timeout")
+    __slots__ = ("_end", "connected", "connecting", "limits")
 
-    def __init__(self, seconds: float, *, connect_timeout: float, read_timeout: float) -> None:
-        self._end = time.monotonic() + seconds
-        self.connect_timeout = connect_timeout
-        self.read_timeout = read_timeout
+    def __init__(self, limits: Limits) -> None:
+        self._end = time.monotonic() + limits.deadline
+        self.limits = limits
         self.connecting = False
         self.connected = False
 
@@ -94,7 +94,7 @@ class _BoundReader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int | None:
         deadline = _current()
-        self._sock.settimeout(deadline.cap(deadline.read_timeout))
+        self._sock.settimeout(deadline.cap(deadline.limits.read_timeout))
         return self._raw.readinto(buffer)
 
     def close(self) -> None:
@@ -133,7 +133,7 @@ class _BoundHTTPConnection(urllib3.connection.HTTPConnection):
             self.connect()
         deadline = _current()
         for start in range(0, len(data), PIECE):
-            self.sock.settimeout(deadline.cap(deadline.read_timeout))
+            self.sock.settimeout(deadline.cap(deadline.limits.read_timeout))
             super().send(data[start : start + PIECE])
 
     def _new_conn(self) -> socket.socket:
@@ -157,10 +157,10 @@ class _BoundHTTPConnection(urllib3.connection.HTTPConnection):
         try:
             for option in self.socket_options or ():
                 sock.setsockopt(*option)
-            sock.settimeout(deadline.cap(deadline.connect_timeout))
+            sock.settimeout(deadline.cap(deadline.limits.connect_timeout))
             sock.connect(address)
             # Counts for the whole TLS handshake that may follow.
-            sock.settimeout(deadline.cap(deadline.connect_timeout))
+            sock.settimeout(deadline.cap(deadline.limits.connect_timeout))
         except OSError:
             sock.close()
             raise

@@ -20,13 +20,10 @@ def get_client() -> Client:
     return Client(
         secret_key=conf.secret_key,
         base_url=conf.base_url,
-        connect_timeout=conf.connect_timeout,
-        read_timeout=conf.read_timeout,
-        deadline=conf.deadline,
+        limits=conf.limits,
         unknown_statuses=conf.unknown_statuses,
         before_call=_refuse_open_transaction,
         gates=GATES,
-        max_calls=conf.max_calls,
     )
 
 

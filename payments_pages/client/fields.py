@@ -7,14 +7,14 @@ from decimal import Decimal
 from typing import Any, Final
 
 from payments_pages.client.payloads import (
-    INT_MAX,
-    INT_MIN,
+    MIN_INTEGER,
     clean_text,
     json_text,
     scrub,
     storable,
     whole_of,
 )
+from payments_pages.money import MAX_AMOUNT
 
 __all__ = ["FieldReader", "read_moment", "read_whole"]
 
@@ -38,7 +38,7 @@ def read_whole(value: Any) -> int | None:
         number = whole_of(Decimal(value))
     else:
         return None
-    return number if number is not None and INT_MIN <= number <= INT_MAX else None
+    return number if number is not None and MIN_INTEGER <= number <= MAX_AMOUNT else None
 
 
 def read_moment(value: Any) -> dt.datetime | None:

@@ -11,12 +11,12 @@ the request out all the same.
 """
 
 import datetime as dt
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from payments_pages.client.envelope import open_envelope
 from payments_pages.client.resilience import Gates
-from payments_pages.client.resources import PageList, PageResource, SkippedPage, TransactionResource
+from payments_pages.client.resources import PageList, PageResource, TransactionResource
 from payments_pages.client.targets import Target
 from payments_pages.client.transport import SIZE_LIMIT, Transport
 from payments_pages.exceptions import (
@@ -27,8 +27,9 @@ from payments_pages.exceptions import (
     ServiceError,
     ServiceUnavailable,
 )
+from payments_pages.limits import DEFAULT_LIMITS, Limits
 
-__all__ = ["MAX_LISTS", "Client", "Moment", "iso_text", "minor_units", "page_key", "positive"]
+__all__ = ["Client", "Moment", "iso_text", "minor_units", "page_key", "positive"]
 
 Moment = dt.datetime | dt.date
 
@@ -66,10 +67,6 @@ def iso_text(moment: Moment) -> str:
     return moment.astimezone(dt.UTC).replace(tzinfo=None).isoformat() + "Z"
 
 
-MAX_LISTS: Final = 1_000
-"""Lists that `iterate_pages` asks for before it takes the listing for an endless one."""
-
-
 LIST_SIZE_LIMIT: Final = 5 * 1024 * 1024
 
 
@@ -81,15 +78,16 @@ _T = TypeVar("_T")
 
 
 class Client:
-    """Speak to the service with one secret key.
+    """The service's operations under one secret key.
 
-    Times are in seconds; `deadline` bounds a whole call. `unknown_statuses` are the HTTP
-    statuses that mean "unknown now" when the service's envelope comes with them: the interface
-    shows none, 404 is the likely one, 400 is seen as well (known fact). `before_call` is run
-    with the operation's name before every call and may refuse it by raising. With `gates`, shared
-    by the clients of a process, at most `max_calls` calls wait at once and a service that keeps
-    failing is left alone for a while. A client is cheap to build and safe to share: connections
-    belong to the thread that calls.
+    - `limits`: how long a call may take, and how many calls may wait at once.
+    - `unknown_statuses`: HTTP statuses that mean "unknown now" when the service's envelope comes
+      with them. The interface shows none; 404 is the likely one, 400 has been seen.
+    - `before_call`: called with the operation's name before every call; refuses it by raising.
+    - `gates`: shared by the clients of a process; counts the calls that wait, and stops calls to a
+      service that keeps failing, for a while. None: neither is done.
+
+    A client is cheap to build and safe to share: connections belong to the thread that calls.
     """
 
     def __init__(
@@ -97,24 +95,18 @@ class Client:
         *,
         secret_key: str | Callable[[], str],
         base_url: str,
-        connect_timeout: float = 3,
-        read_timeout: float = 5,
-        deadline: float = 8,
+        limits: Limits = DEFAULT_LIMITS,
         unknown_statuses: Collection[int] = (404,),
         before_call: Callable[[str], None] | None = None,
         ca_bundle: str | None = None,
         gates: Gates | None = None,
-        max_calls: int = 4,
     ) -> None:
         self._transport = Transport(
             secret_key=secret_key,
             base_url=base_url,
-            connect_timeout=connect_timeout,
-            read_timeout=read_timeout,
-            deadline=deadline,
+            limits=limits,
             ca_bundle=ca_bundle,
             gates=gates,
-            max_calls=max_calls,
         )
         self._unknown_statuses = frozenset(unknown_statuses)
         self._before_call = before_call
@@ -172,35 +164,6 @@ class Client:
         return self._call(
             "list_pages", "GET", "/page", query=query, size_limit=LIST_SIZE_LIMIT, read=read
         )
-
-    def iterate_pages(
-        self,
-        *,
-        per_page: int = 50,
-        from_: Moment | None = None,
-        to: Moment | None = None,
-    ) -> Iterator[PageResource]:
-        """Yield every page once, however the lists overlap (case C58).
-
-        End at an empty list or at one that brings nothing new: a short list is no end, for the
-        largest perPage is not shown. After the last one, raise `InvalidResponse` if an item
-        could not be read or `MAX_LISTS` did not suffice: who compares must know that the
-        listing was not complete.
-        """
-        seen: set[int] = set()
-        skipped: list[SkippedPage] = []
-        for number in range(1, MAX_LISTS + 1):
-            found = self.list_pages(per_page=per_page, page=number, from_=from_, to=to)
-            skipped += found.skipped
-            fresh = {page.id: page for page in found.items if page.id not in seen}
-            seen.update(fresh)
-            yield from fresh.values()
-            if not fresh:
-                break
-        else:
-            raise InvalidResponse(f"The listing of pages does not end after {MAX_LISTS} lists.")
-        if skipped:
-            raise InvalidResponse(f"{len(skipped)} listed pages cannot be read: {skipped[0].why}")
 
     def fetch_page(self, id_or_slug: int | str) -> PageResource:
         """Fetch one page by id or slug; raise `NotFound` if the service does not know it."""

@@ -10,10 +10,12 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
+from payments_pages.money import MAX_AMOUNT
+from payments_pages.redaction import REMOVED
+
 __all__ = [
-    "INT_MAX",
-    "INT_MIN",
     "MAX_DEPTH",
+    "MIN_INTEGER",
     "clean_text",
     "json_text",
     "scrub",
@@ -24,10 +26,8 @@ __all__ = [
 MAX_DEPTH: Final = 20
 """Levels of JSON kept as JSON: MariaDB takes no more than 32."""
 
-INT_MIN: Final = -(2**63)
-INT_MAX: Final = 2**63 - 1
+MIN_INTEGER: Final = -MAX_AMOUNT - 1
 MAX_KEY: Final = 1_000
-REMOVED: Final = "[removed]"
 # PostgreSQL refuses NUL in text and JSON; no driver can encode half a surrogate pair.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 # A shorter text has no room for the key of a code, in JSON or out of it.
@@ -117,7 +117,7 @@ def _scalar(value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
-        return value if INT_MIN <= value <= INT_MAX else _digits(value)
+        return value if MIN_INTEGER <= value <= MAX_AMOUNT else _digits(value)
     if isinstance(value, float | Decimal):
         return _number(Decimal(value) if isinstance(value, Decimal) else Decimal(repr(value)))
     return clean_text(str(value))
@@ -126,7 +126,7 @@ def _scalar(value: Any) -> Any:
 def _number(value: Decimal) -> int | float | str:
     whole = whole_of(value)
     if whole is not None:
-        return whole if INT_MIN <= whole <= INT_MAX else str(value)
+        return whole if MIN_INTEGER <= whole <= MAX_AMOUNT else str(value)
     if value.is_finite() and -300 < value.adjusted() < 18 and Decimal(repr(float(value))) == value:
         return float(value)
     return str(value)

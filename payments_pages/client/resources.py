@@ -16,7 +16,7 @@ from payments_pages.client.payloads import clean_text, json_text, storable
 from payments_pages.exceptions import InvalidResponse, UnreadablePage
 
 __all__ = [
-    "LIMITS",
+    "MAX_LENGTHS",
     "PageList",
     "PageResource",
     "SkippedPage",
@@ -27,7 +27,7 @@ __all__ = [
 _SHOWN_NAME: Final = 60
 """Characters of a page's name that an error quotes."""
 
-LIMITS: Final[Mapping[str, int]] = MappingProxyType(
+MAX_LENGTHS: Final[Mapping[str, int]] = MappingProxyType(
     {
         "reference": 128,
         "status": 64,
@@ -88,7 +88,7 @@ class PageResource:
         number, slug = payload.get("id"), str(payload.get("slug"))
         if type(number) is not int or read_whole(number) is None:
             _refuse(payload, "has no integer id")
-        if not _is_key(payload.get("slug"), LIMITS["slug"]):
+        if not _is_key(payload.get("slug"), MAX_LENGTHS["slug"]):
             _refuse(payload, "has no usable slug")
         amount = read_whole(payload.get("amount"))
         if amount is None and payload.get("amount") not in (None, ""):
@@ -100,15 +100,15 @@ class PageResource:
         fields = storable(fields) if isinstance(fields, list) else []
         return cls(
             id=number,
-            name=read.text("name", LIMITS["name"]),
-            description=read.text("description", LIMITS["description"]),
+            name=read.text("name", MAX_LENGTHS["name"]),
+            description=read.text("description", MAX_LENGTHS["description"]),
             slug=slug,
-            domain=read.word("domain", LIMITS["domain"]),
-            currency=read.word("currency", LIMITS["currency"]),
+            domain=read.word("domain", MAX_LENGTHS["domain"]),
+            currency=read.word("currency", MAX_LENGTHS["currency"]),
             amount=amount,
             # A page is active as created (interface: States); some back ends write 1 for true.
             active=_is_on(payload.get("active", True)),
-            redirect_url=read.text("redirect_url", LIMITS["redirect_url"]),
+            redirect_url=read.text("redirect_url", MAX_LENGTHS["redirect_url"]),
             metadata=read.json("metadata"),
             custom_fields=tuple(item for item in fields if isinstance(item, dict)),
             created_at=read.moment("createdAt", "created_at"),
@@ -197,7 +197,7 @@ class TransactionResource:
         """
         if not isinstance(payload, Mapping):
             raise InvalidResponse("The transaction in the answer is not an object.")
-        if not _is_key(payload.get("reference"), LIMITS["reference"]):
+        if not _is_key(payload.get("reference"), MAX_LENGTHS["reference"]):
             raise InvalidResponse("The transaction in the answer has no usable reference.")
         if type(payload.get("status")) is not str:
             raise InvalidResponse("The transaction in the answer has no status.")
@@ -207,30 +207,25 @@ class TransactionResource:
         return cls(
             reference=payload["reference"],
             id=read.whole("id"),
-            domain=read.word("domain", LIMITS["domain"]),
-            status=read.word("status", LIMITS["status"]),
+            domain=read.word("domain", MAX_LENGTHS["domain"]),
+            status=read.word("status", MAX_LENGTHS["status"]),
             amount=read.whole("amount"),
             amount_text=_amount_text(payload),
-            currency=read.word("currency", LIMITS["currency"]),
-            message=read.text("message", LIMITS["message"]),
-            gateway_response=read.text("gateway_response", LIMITS["gateway_response"]),
+            currency=read.word("currency", MAX_LENGTHS["currency"]),
+            message=read.text("message", MAX_LENGTHS["message"]),
+            gateway_response=read.text("gateway_response", MAX_LENGTHS["gateway_response"]),
             paid_at=read.moment("paid_at", "paidAt"),
             created_at=read.moment("created_at", "createdAt", "transaction_date"),
-            channel=read.text("channel", LIMITS["channel"]),
-            ip_address=read.text("ip_address", LIMITS["ip_address"]),
+            channel=read.text("channel", MAX_LENGTHS["channel"]),
+            ip_address=read.text("ip_address", MAX_LENGTHS["ip_address"]),
             fees=read.whole("fees"),
             metadata=read.json("metadata"),
             log=read.mapping("log"),
             authorization=read.mapping("authorization"),
             customer=customer,
-            customer_email=email[: LIMITS["email"]] if isinstance(email, str) else "",
+            customer_email=email[: MAX_LENGTHS["email"]] if isinstance(email, str) else "",
             unreadable=read.unreadable,
         )
-
-    @property
-    def metadata_object(self) -> dict[str, Any]:
-        """Give the metadata as an object, whatever shape it came in."""
-        return read_metadata(self.metadata)
 
     def in_ascii(self) -> Self:
         """Return a copy that a column of any character set can hold.
@@ -295,7 +290,7 @@ def _amount_text(payload: Mapping[str, Any]) -> str:
         return ""
     value = storable(payload["amount"])
     text = value if isinstance(value, str) and value else json_text(value)
-    return text[: LIMITS["amount_text"]]
+    return text[: MAX_LENGTHS["amount_text"]]
 
 
 def _escaped(value: Any) -> Any:

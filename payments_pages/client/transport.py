@@ -26,6 +26,7 @@ from payments_pages.client.resilience import Breaker, Gates
 from payments_pages.client.responses import Answer, read_answer
 from payments_pages.client.targets import Target, build_target, checked_base_url
 from payments_pages.exceptions import ConfigurationError, DeadlineExceeded, NotAsked, ServiceError
+from payments_pages.limits import DEFAULT_LIMITS, Limits
 from payments_pages.redaction import redact
 
 __all__ = ["SIZE_LIMIT", "Transport"]
@@ -91,23 +92,17 @@ class Transport:
         *,
         secret_key: str | Callable[[], str],
         base_url: str,
-        connect_timeout: float = 3,
-        read_timeout: float = 5,
-        deadline: float = 8,
+        limits: Limits = DEFAULT_LIMITS,
         ca_bundle: str | None = None,
         gates: Gates | None = None,
-        max_calls: int = 4,
     ) -> None:
         self.base_url = checked_base_url(base_url)
         if ca_bundle is not None and not Path(ca_bundle).exists():
             raise ConfigurationError(f"There is no CA bundle at {ca_bundle}.")
         self._auth = BearerKey(secret_key)
         self._verify: str | bool = ca_bundle or True
-        self._connect_timeout = connect_timeout
-        self._read_timeout = read_timeout
-        self._deadline = deadline
+        self._limits = limits
         self._gates = gates
-        self._max_calls = max_calls
 
     def __repr__(self) -> str:
         return f"<Transport {self.base_url}>"
@@ -125,7 +120,6 @@ class Transport:
         *,
         json_body: Mapping[str, Any] | None = None,
         size_limit: int = SIZE_LIMIT,
-        budget: float | None = None,
     ) -> Answer:
         """Make one exchange within `budget` seconds (the deadline, unless less is given).
 
@@ -140,11 +134,7 @@ class Transport:
         reached the service.
         """
         request = self._request(method, target, json_body)
-        seconds = self._deadline if budget is None else min(budget, self._deadline)
-        deadline = Deadline(
-            seconds, connect_timeout=self._connect_timeout, read_timeout=self._read_timeout
-        )
-        call = _Call(request, target, deadline, size_limit)
+        call = _Call(request, target, Deadline(self._limits), size_limit)
         try:
             with self._gate(request) as breaker:
                 result = self._answered(call, breaker)
@@ -166,7 +156,7 @@ class Transport:
             return nullcontext(Breaker())
         header = request.headers["Authorization"].encode()
         key_hash = hashlib.sha256(header).digest()
-        return self._gates.opened(self.base_url, key_hash, max_calls=self._max_calls)
+        return self._gates.opened(self.base_url, key_hash, max_calls=self._limits.max_calls)
 
     def _answered(self, call: "_Call", breaker: Breaker) -> Answer | ServiceError:
         """Try once, and once more where that may help; report both to the breaker."""
@@ -240,7 +230,7 @@ class Transport:
                     request,
                     stream=True,
                     allow_redirects=False,
-                    timeout=(self._connect_timeout, self._read_timeout),
+                    timeout=(self._limits.connect_timeout, self._limits.read_timeout),
                     verify=self._verify,
                     proxies={},
                 )

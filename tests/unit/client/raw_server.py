@@ -12,6 +12,7 @@ from payments_pages.client.transport import Transport
 from payments_pages.exceptions import (
     ServiceError,
 )
+from payments_pages.limits import Limits
 
 KEY = "sk_test_LEAKME0001"
 OK = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{"status":true}'
@@ -157,7 +158,8 @@ def cut_in_headers(_server: RawServer, connection: socket.socket) -> None:
 
 def to(server: RawServer, **changes: Any) -> Transport:
     base_url = f"http://127.0.0.1:{server.port}/api"
-    return Transport(**({"secret_key": KEY, "base_url": base_url, "deadline": 5} | changes))
+    arguments: dict[str, Any] = {"secret_key": KEY, "base_url": base_url}
+    return Transport(**(arguments | {"limits": Limits(deadline=5)} | changes))
 
 
 def get(transport: Transport, reference: str = "PPG-1001", **more: Any) -> Answer:

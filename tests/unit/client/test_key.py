@@ -13,6 +13,7 @@ from payments_pages.exceptions import (
     ConfigurationError,
     ServiceUnavailable,
 )
+from payments_pages.limits import Limits
 from tests.unit.client.raw_server import (
     KEY,
     OK,
@@ -64,7 +65,7 @@ def test_case_c19_the_key_shows_nowhere(
     script: Any, serve: Callable[..., RawServer], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    transport = to(serve(script), secret_key=f"{KEY}\n", read_timeout=0.1)
+    transport = to(serve(script), secret_key=f"{KEY}\n", limits=Limits(read_timeout=0.1))
     error = failure_of(transport)
     if error is not None:
         assert error.__context__ is None
