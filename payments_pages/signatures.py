@@ -25,9 +25,9 @@ def is_signed(body: bytes, signature: str, secrets: Iterable[str], algorithm: st
     signature: False. The body is never parsed or written anew (case C29).
     """
     # Bytes: compare_digest raises on text that is not ASCII, and a header may hold anything.
-    given = signature.strip().lower().encode("utf-8", "surrogatepass")
+    received = signature.strip().lower().encode("utf-8", "surrogatepass")
     matches = [
-        hmac.compare_digest(sign(body, secret, algorithm).encode(), given)
+        hmac.compare_digest(sign(body, secret, algorithm).encode(), received)
         for secret in secrets
         if secret
     ]

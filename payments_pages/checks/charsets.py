@@ -4,11 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.apps import apps
-from django.core.checks import CheckMessage, Tags, register
+from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
-
-from payments_pages.checks.messages import Configs, error
 
 __all__ = ["check_charset"]
 
@@ -17,7 +15,7 @@ _LOST = "A payment with a name or a text in other letters could not be recorded,
 
 @register(Tags.database)
 def check_charset(
-    app_configs: Configs, databases: Sequence[str] | None = None, **_kwargs: Any
+    app_configs: object, databases: Sequence[str] | None = None, **_kwargs: Any
 ) -> list[CheckMessage]:
     """E031: the database is not utf8mb4. E032: columns of ours are not. E033: the connection is not.
 
@@ -47,16 +45,20 @@ def _messages(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
         name, of_database, *of_connection = cursor.fetchone()
         if of_database != "utf8mb4":
             hint = f"ALTER DATABASE {quote(name)} CHARACTER SET utf8mb4;"
-            yield error(f"The database {name!r} is {of_database}, not utf8mb4. {_LOST}", hint, 31)
+            yield Error(
+                f"The database {name!r} is {of_database}, not utf8mb4. {_LOST}",
+                hint=hint,
+                id="payments_pages.E031",
+            )
         wrong = [charset for charset in of_connection if charset != "utf8mb4"]
         if wrong:
             message = f"The connection {connection.alias!r} is {wrong[0]}, not utf8mb4. {_LOST}"
-            yield error(message, '"OPTIONS": {"charset": "utf8mb4"}', 33)
+            yield Error(message, hint='"OPTIONS": {"charset": "utf8mb4"}', id="payments_pages.E033")
         for table, columns in _wrong_columns(cursor).items():
             names = ", ".join(columns)
             message = f"In the table {table!r} these columns are not utf8mb4: {names}. {_LOST}"
             hint = f"ALTER TABLE {quote(table)} CONVERT TO CHARACTER SET utf8mb4;"
-            yield error(message, hint, 32)
+            yield Error(message, hint=hint, id="payments_pages.E032")
 
 
 def _wrong_columns(cursor: Any) -> dict[str, list[str]]:

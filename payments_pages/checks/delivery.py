@@ -3,10 +3,9 @@
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Tags, register
+from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 - Django's own name
 from django.utils.module_loading import import_string
 
-from payments_pages.checks.messages import Configs, error, warning
 from payments_pages.conf import DELIVERIES, conf
 
 __all__ = ["check_delivery", "check_tasks"]
@@ -16,20 +15,28 @@ _NOT_QUEUES = (".ImmediateBackend", ".DummyBackend")
 
 
 @register(Tags.compatibility)
-def check_delivery(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
+def check_delivery(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
     """E020: not a yes or no. E021: delivery unknown. E022: no nudge, or one that cannot be called."""
     messages: list[CheckMessage] = []
     if not isinstance(conf.get("HANDLER_ATOMIC", True), bool):
         hint = '"HANDLER_ATOMIC": False, for a handler that calls the outside world'
-        messages.append(error("PAYMENTS_PAGES['HANDLER_ATOMIC'] is neither.", hint, 20))
+        messages.append(
+            Error(
+                "PAYMENTS_PAGES['HANDLER_ATOMIC'] is neither.", hint=hint, id="payments_pages.E020"
+            )
+        )
     delivery = conf.get("DELIVERY", "inline")
     if delivery not in DELIVERIES:
         hint = '"DELIVERY": "inline" or "queued"'
-        messages.append(error("PAYMENTS_PAGES['DELIVERY'] is unknown.", hint, 21))
+        messages.append(
+            Error("PAYMENTS_PAGES['DELIVERY'] is unknown.", hint=hint, id="payments_pages.E021")
+        )
     complaint = _nudge_complaint(conf.get("NUDGE"), needed=delivery == "queued")
     if complaint:
         hint = f'"NUDGE": "{_TASKS_NUDGE}", or "payments_pages.celery.nudge"'
-        messages.append(error(f"PAYMENTS_PAGES['NUDGE'] {complaint}", hint, 22))
+        messages.append(
+            Error(f"PAYMENTS_PAGES['NUDGE'] {complaint}", hint=hint, id="payments_pages.E022")
+        )
     return messages
 
 
@@ -44,7 +51,7 @@ def _nudge_complaint(path: object, *, needed: bool) -> str:
 
 
 @register(Tags.compatibility)
-def check_tasks(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
+def check_tasks(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
     """W005: deliveries are queued to a backend of Django's tasks that is no queue."""
     queued = conf.get("DELIVERY") == "queued" and conf.get("NUDGE") == _TASKS_NUDGE
     if not queued or settings.DEBUG:
@@ -55,4 +62,4 @@ def check_tasks(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
         return []
     hint = 'TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}'
     message = "TASKS names a backend that runs tasks in the request, or never."
-    return [warning(message, hint, 5)]
+    return [Warning(message, hint=hint, id="payments_pages.W005")]

@@ -13,7 +13,7 @@ from decimal import Decimal, InvalidOperation
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
-from payments_pages.client.responses import Answer
+from payments_pages.client.responses import Response
 from payments_pages.exceptions import (
     AuthenticationFailed,
     InvalidResponse,
@@ -49,7 +49,7 @@ def parse_json(body: bytes) -> Any:
 
 
 def open_envelope(
-    answer: Answer,
+    response: Response,
     *,
     unknown_statuses: Collection[int] = (),
     clean: Callable[[str], str] = str,
@@ -62,10 +62,10 @@ def open_envelope(
     A 2xx whose status is exactly false is `RequestRefused`: the service says so itself. Any
     other 2xx without status true is `InvalidResponse`.
     """
-    envelope = _object(answer.body)
-    if envelope is not None and 200 <= answer.status < 300 and envelope.get("status") is True:
+    envelope = _object(response.body)
+    if envelope is not None and 200 <= response.status < 300 and envelope.get("status") is True:
         return envelope
-    raise _failure(answer, envelope, unknown_statuses, clean)
+    raise _failure(response, envelope, unknown_statuses, clean)
 
 
 def retry_after_seconds(header: str) -> int | None:
@@ -83,13 +83,13 @@ def retry_after_seconds(header: str) -> int | None:
 
 
 def _failure(
-    answer: Answer,
+    response: Response,
     envelope: dict[str, Any] | None,
     unknown_statuses: Collection[int],
     clean: Callable[[str], str],
 ) -> ServiceError:
-    status = answer.status
-    wait = retry_after_seconds(answer.retry_after)
+    status = response.status
+    wait = retry_after_seconds(response.retry_after)
     message = None if envelope is None else envelope.get("message")
     refused = envelope is not None and envelope.get("status") is False
     # Known fact, not promised: some answers to a wrong key are a 400 with just these words.

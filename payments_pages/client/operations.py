@@ -29,19 +29,19 @@ from payments_pages.exceptions import (
 )
 from payments_pages.limits import DEFAULT_LIMITS, Limits
 
-__all__ = ["Client", "Moment", "iso_text", "minor_units", "page_key", "positive"]
+__all__ = ["Client", "DateOrTime", "checked_amount", "checked_count", "iso_format", "page_key"]
 
-Moment = dt.datetime | dt.date
+DateOrTime = dt.datetime | dt.date
 
 
-def minor_units(amount: int) -> int:
+def checked_amount(amount: int) -> int:
     """Give an amount back if it is a positive int of minor units; else raise `ValueError`."""
     if type(amount) is not int or amount < 1:
         raise ValueError("An amount is a positive int of minor units.")
     return amount
 
 
-def positive(number: int) -> int:
+def checked_count(number: int) -> int:
     """Give a number of the paging back if it is a positive int; else raise `ValueError`."""
     if type(number) is not int or number < 1:
         raise ValueError("per_page and page are positive integers.")
@@ -55,16 +55,16 @@ def page_key(id_or_slug: int | str) -> str:
     return str(id_or_slug)
 
 
-def iso_text(moment: Moment) -> str:
+def iso_format(value: DateOrTime) -> str:
     """Write ISO 8601: a date as it is, a datetime in UTC with Z.
 
     Raise `ValueError` for a naive datetime: it could mean any hour.
     """
-    if not isinstance(moment, dt.datetime):
-        return moment.isoformat()
-    if moment.utcoffset() is None:
+    if not isinstance(value, dt.datetime):
+        return value.isoformat()
+    if value.utcoffset() is None:
         raise ValueError("from_ and to are dates or aware datetimes.")
-    return moment.astimezone(dt.UTC).replace(tzinfo=None).isoformat() + "Z"
+    return value.astimezone(dt.UTC).replace(tzinfo=None).isoformat() + "Z"
 
 
 LIST_SIZE_LIMIT: Final = 5 * 1024 * 1024
@@ -131,7 +131,7 @@ class Client:
         out: the service makes a slug only when none is sent (case C60).
         """
         optional = {
-            "amount": None if amount is None else str(minor_units(amount)),
+            "amount": None if amount is None else str(checked_amount(amount)),
             "description": description,
             "slug": slug,
             "redirect_url": redirect_url,
@@ -146,14 +146,17 @@ class Client:
         *,
         per_page: int = 50,
         page: int = 1,
-        from_: Moment | None = None,
-        to: Moment | None = None,
+        from_: DateOrTime | None = None,
+        to: DateOrTime | None = None,
     ) -> PageList:
         """List one page of pages; `from_` and `to` are dates or aware datetimes."""
-        query: dict[str, str | int] = {"perPage": positive(per_page), "page": positive(page)}
-        for key, moment in (("from", from_), ("to", to)):
-            if moment is not None:
-                query[key] = iso_text(moment)
+        query: dict[str, str | int] = {
+            "perPage": checked_count(per_page),
+            "page": checked_count(page),
+        }
+        for key, value in (("from", from_), ("to", to)):
+            if value is not None:
+                query[key] = iso_format(value)
 
         def read(envelope: dict[str, Any]) -> PageList:
             items = envelope.get("data")
@@ -183,7 +186,7 @@ class Client:
         `amount` is in minor units and goes out as an integer (interface: accepted on update).
         """
         optional = {
-            "amount": None if amount is None else minor_units(amount),
+            "amount": None if amount is None else checked_amount(amount),
             "description": description,
             "active": active,
         }
@@ -257,11 +260,11 @@ class Client:
     def _envelope(
         self, method: str, target: Target, json_body: Mapping[str, Any] | None, size_limit: int
     ) -> dict[str, Any]:
-        answer = self._transport.exchange(
+        response = self._transport.exchange(
             method, target, json_body=json_body, size_limit=size_limit
         )
         return open_envelope(
-            answer, unknown_statuses=self._unknown_statuses, clean=self._transport.redacted
+            response, unknown_statuses=self._unknown_statuses, clean=self._transport.redacted
         )
 
 

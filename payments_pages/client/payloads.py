@@ -17,10 +17,10 @@ __all__ = [
     "MAX_DEPTH",
     "MIN_INTEGER",
     "clean_text",
+    "integer_of",
     "json_text",
     "scrub",
     "storable",
-    "whole_of",
 ]
 
 MAX_DEPTH: Final = 20
@@ -119,12 +119,14 @@ def _scalar(value: Any) -> Any:
     if isinstance(value, int):
         return value if MIN_INTEGER <= value <= MAX_AMOUNT else _digits(value)
     if isinstance(value, float | Decimal):
-        return _number(Decimal(value) if isinstance(value, Decimal) else Decimal(repr(value)))
+        return _storable_decimal(
+            Decimal(value) if isinstance(value, Decimal) else Decimal(repr(value))
+        )
     return clean_text(str(value))
 
 
-def _number(value: Decimal) -> int | float | str:
-    whole = whole_of(value)
+def _storable_decimal(value: Decimal) -> int | float | str:
+    whole = integer_of(value)
     if whole is not None:
         return whole if MIN_INTEGER <= whole <= MAX_AMOUNT else str(value)
     if value.is_finite() and -300 < value.adjusted() < 18 and Decimal(repr(float(value))) == value:
@@ -132,7 +134,7 @@ def _number(value: Decimal) -> int | float | str:
     return str(value)
 
 
-def whole_of(value: Decimal) -> int | None:
+def integer_of(value: Decimal) -> int | None:
     """Give the whole number a Decimal is; the exponent is looked at before `int()` spells it."""
     if not value.is_finite() or value.adjusted() > 20 or value != value.to_integral_value():
         return None

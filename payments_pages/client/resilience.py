@@ -14,7 +14,7 @@ from payments_pages.exceptions import NotAsked
 __all__ = ["BREAKER_PAUSE", "FAILURES", "PATIENCE", "Breaker", "Bulkhead", "Gates"]
 
 PATIENCE: Final = 0.25
-"""Seconds. While every call inside is younger, whoever finds no place waits for one (our decision).
+"""Seconds. How long a call waits for a place while every call inside is younger than that (our decision).
 
 In a rush on a healthy service a place is free in a moment. When a call is older, the service is
 slow, and nobody more waits: what a service that hangs can cost is this long, once.
@@ -37,8 +37,8 @@ class Bulkhead:
         """
         with self._freed:
             while len(self._entered) >= limit:
-                young = self._entered[0] + patience - time.monotonic() if self._entered else 0.0
-                if young <= 0 or not self._freed.wait(young):
+                wait = self._entered[0] + patience - time.monotonic() if self._entered else 0.0
+                if wait <= 0 or not self._freed.wait(wait):
                     return False
             self._entered.append(time.monotonic())
             return True
@@ -148,8 +148,8 @@ class Gates:
     def longest_pause(self) -> float:
         """Return the seconds until this process asks a failing service again; 0: no breaker is open."""
         process = os.getpid()
-        mine = [breaker for name, breaker in self._breakers.copy().items() if name[0] == process]
-        return max((breaker.opens_in() for breaker in mine), default=0.0)
+        own = [breaker for name, breaker in self._breakers.copy().items() if name[0] == process]
+        return max((breaker.opens_in() for breaker in own), default=0.0)
 
     @contextmanager
     def opened(self, base_url: str, key_hash: bytes, *, max_calls: int) -> Iterator[Breaker]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, NoReturn, Self
 
-from payments_pages.client.fields import FieldReader, read_whole
+from payments_pages.client.fields import FieldReader, read_integer
 from payments_pages.client.payloads import clean_text, json_text, storable
 from payments_pages.exceptions import InvalidResponse, UnreadablePage
 
@@ -86,11 +86,11 @@ class PageResource:
             raise UnreadablePage("A page in the answer is not an object.")
         read = FieldReader(payload)
         number, slug = payload.get("id"), str(payload.get("slug"))
-        if type(number) is not int or read_whole(number) is None:
+        if type(number) is not int or read_integer(number) is None:
             _refuse(payload, "has no integer id")
         if not _is_key(payload.get("slug"), MAX_LENGTHS["slug"]):
             _refuse(payload, "has no usable slug")
-        amount = read_whole(payload.get("amount"))
+        amount = read_integer(payload.get("amount"))
         if amount is None and payload.get("amount") not in (None, ""):
             _refuse(payload, "has an amount that cannot be read")
         if amount is not None and amount <= 0:
@@ -111,8 +111,8 @@ class PageResource:
             redirect_url=read.text("redirect_url", MAX_LENGTHS["redirect_url"]),
             metadata=read.json("metadata"),
             custom_fields=tuple(item for item in fields if isinstance(item, dict)),
-            created_at=read.moment("createdAt", "created_at"),
-            updated_at=read.moment("updatedAt", "updated_at"),
+            created_at=read.datetime("createdAt", "created_at"),
+            updated_at=read.datetime("updatedAt", "updated_at"),
             whole_name=name if type(name) is str else None,
             present=frozenset(str(name) for name in payload),
             unreadable=read.unreadable,
@@ -152,9 +152,9 @@ class PageList:
         numbers = meta if isinstance(meta, Mapping) else {}
         return cls(
             items=tuple(pages),
-            total=read_whole(numbers.get("total")),
-            per_page=read_whole(numbers.get("perPage")),
-            page=read_whole(numbers.get("page")),
+            total=read_integer(numbers.get("total")),
+            per_page=read_integer(numbers.get("perPage")),
+            page=read_integer(numbers.get("page")),
             skipped=tuple(skipped),
         )
 
@@ -206,19 +206,19 @@ class TransactionResource:
         email = customer.get("email")
         return cls(
             reference=payload["reference"],
-            id=read.whole("id"),
+            id=read.integer("id"),
             domain=read.word("domain", MAX_LENGTHS["domain"]),
             status=read.word("status", MAX_LENGTHS["status"]),
-            amount=read.whole("amount"),
+            amount=read.integer("amount"),
             amount_text=_amount_text(payload),
             currency=read.word("currency", MAX_LENGTHS["currency"]),
             message=read.text("message", MAX_LENGTHS["message"]),
             gateway_response=read.text("gateway_response", MAX_LENGTHS["gateway_response"]),
-            paid_at=read.moment("paid_at", "paidAt"),
-            created_at=read.moment("created_at", "createdAt", "transaction_date"),
+            paid_at=read.datetime("paid_at", "paidAt"),
+            created_at=read.datetime("created_at", "createdAt", "transaction_date"),
             channel=read.text("channel", MAX_LENGTHS["channel"]),
             ip_address=read.text("ip_address", MAX_LENGTHS["ip_address"]),
-            fees=read.whole("fees"),
+            fees=read.integer("fees"),
             metadata=read.json("metadata"),
             log=read.mapping("log"),
             authorization=read.mapping("authorization"),
@@ -262,7 +262,7 @@ def read_metadata(value: Any) -> dict[str, Any]:
 
 def _refuse(payload: Mapping[str, Any], why: str) -> NoReturn:
     """Raise `UnreadablePage` that names the page as far as the answer does."""
-    number, name = read_whole(payload.get("id")), payload.get("name") or payload.get("slug")
+    number, name = read_integer(payload.get("id")), payload.get("name") or payload.get("slug")
     words = ["A page" if number is None else f"Page {number}"]
     if isinstance(name, str) and (shown := " ".join(clean_text(name[:_SHOWN_NAME]).split())):
         words.append(f"“{shown}”")
@@ -286,7 +286,7 @@ def _is_on(flag: Any) -> bool:
 
 def _amount_text(payload: Mapping[str, Any]) -> str:
     """Show the amount that could not be read; `""` when it was read or is not there."""
-    if "amount" not in payload or read_whole(payload["amount"]) is not None:
+    if "amount" not in payload or read_integer(payload["amount"]) is not None:
         return ""
     value = storable(payload["amount"])
     text = value if isinstance(value, str) and value else json_text(value)

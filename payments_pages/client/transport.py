@@ -23,7 +23,7 @@ from payments_pages import __version__
 from payments_pages.client.connections import BearerKey, Deadline, thread_session, under
 from payments_pages.client.failures import FOREIGN, failure_from, is_broken, is_worth_repeating
 from payments_pages.client.resilience import Breaker, Gates
-from payments_pages.client.responses import Answer, read_answer
+from payments_pages.client.responses import Response, read_response
 from payments_pages.client.targets import Target, build_target, checked_base_url
 from payments_pages.exceptions import ConfigurationError, DeadlineExceeded, NotAsked, ServiceError
 from payments_pages.limits import DEFAULT_LIMITS, Limits
@@ -67,7 +67,7 @@ class _Attempt:
     way that may have passed by now.
     """
 
-    result: Answer | ServiceError
+    result: Response | ServiceError
     stale: bool
     again: bool
 
@@ -120,7 +120,7 @@ class Transport:
         *,
         json_body: Mapping[str, Any] | None = None,
         size_limit: int = SIZE_LIMIT,
-    ) -> Answer:
+    ) -> Response:
         """Make one exchange within `budget` seconds (the deadline, unless less is given).
 
         A GET that got no connection, or no answer, or a 500, 502, 503, 504, 408 or 425, is asked
@@ -137,7 +137,7 @@ class Transport:
         call = _Call(request, target, Deadline(self._limits), size_limit)
         try:
             with self._gate(request) as breaker:
-                result = self._answered(call, breaker)
+                result = self._call_twice_at_most(call, breaker)
         except NotAsked as error:
             logger.info(
                 "service.not_asked: %s %s: %s",
@@ -158,7 +158,7 @@ class Transport:
         key_hash = hashlib.sha256(header).digest()
         return self._gates.opened(self.base_url, key_hash, max_calls=self._limits.max_calls)
 
-    def _answered(self, call: "_Call", breaker: Breaker) -> Answer | ServiceError:
+    def _call_twice_at_most(self, call: "_Call", breaker: Breaker) -> Response | ServiceError:
         """Try once, and once more where that may help; report both to the breaker."""
         first = self._timed_attempt(call, breaker, number=1)
         pause = _pause_before_repeat(call.request.method or "", first)
@@ -179,7 +179,7 @@ class Transport:
             breaker.succeed()
         milliseconds = round((time.monotonic() - started) * 1000)
         method, result = call.request.method, attempt.result
-        good = isinstance(result, Answer) and 200 <= result.status < 300
+        good = isinstance(result, Response) and 200 <= result.status < 300
         logger.log(
             logging.DEBUG if good else logging.INFO,
             "service.called: %s %s: %s, %s, %d ms, attempt %d",
@@ -223,7 +223,7 @@ class Transport:
         deadline.connected = deadline.connecting = False
         response = None
         stale = again = False
-        result: Answer | ServiceError
+        result: Response | ServiceError
         try:
             with under(deadline):
                 response = thread_session().send(
@@ -234,7 +234,7 @@ class Transport:
                     verify=self._verify,
                     proxies={},
                 )
-                result = read_answer(response, call.size_limit)
+                result = read_response(response, call.size_limit)
         except FOREIGN as error:
             result = failure_from(error)
             deadline.connecting |= isinstance(error, requests.ConnectTimeout)
@@ -260,6 +260,6 @@ def _pause_before_repeat(method: str, attempt: _Attempt) -> float | None:
     if method != "GET":
         return None
     again = attempt.again
-    if isinstance(result, Answer):
+    if isinstance(result, Response):
         again = result.status in _WORTH_ASKING_AGAIN and not result.retry_after
     return random.uniform(*PAUSES) if again else None  # noqa: S311 - spreads load, guards nothing

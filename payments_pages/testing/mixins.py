@@ -49,7 +49,7 @@ class SandboxMixin(_Case):
         return rush(reference, **how)
 
     def assertDeliveredOnce(  # noqa: N802 - unittest's own style
-        self, reference: str, given: QuerySet[Any] | Callable[[], int] | None = None
+        self, reference: str, rows: QuerySet[Any] | Callable[[], int] | None = None
     ) -> None:
         """Fail unless delivered once; see `payments_pages.testing.assert_delivered_once`."""
-        assert_delivered_once(reference, given)
+        assert_delivered_once(reference, rows)

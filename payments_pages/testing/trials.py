@@ -168,11 +168,11 @@ def run_sweep(*, after: float = 0) -> SweepReport:
 
 
 def assert_delivered_once(
-    reference: str, given: QuerySet[Any] | Callable[[], int] | None = None
+    reference: str, rows: QuerySet[Any] | Callable[[], int] | None = None
 ) -> None:
     """Raise `AssertionError`, with the reason in words, unless a reference was delivered once.
 
-    `given` is what your customer got for it, counted by you: a queryset of your own rows, or a
+    `rows` is what your customer got for it, counted by you: a queryset of your own rows, or a
     function that returns how many there are. Without it only our own record is looked at, and
     that cannot tell a handler which swallows its own error and gives nothing.
     """
@@ -189,8 +189,8 @@ def assert_delivered_once(
     told = Event.objects.primary().filter(reference_key=key, kind=EventKind.DELIVERED).count()
     if told != 1:
         raise AssertionError(f"{reference} was delivered {told} times.")
-    if given is None:
+    if rows is None:
         return
-    count = given() if callable(given) else given.count()
+    count = rows() if callable(rows) else rows.count()
     if count != 1:
         raise AssertionError(f"{reference} is delivered, but what was given for it counts {count}.")

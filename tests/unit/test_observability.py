@@ -138,7 +138,7 @@ def test_the_prometheus_recipe_counts_calls_deliveries_and_age(
     configure(HANDLER="tests.support.goods.handlers.refuse")
     confirm_payment(sandbox.pay("tea-box"), door=Door.CALLBACK, page_token=tea_box.token)
     told = prometheus_client.generate_latest(REGISTRY).decode()
-    labels = 'method="GET",outcome="Answer",path="/transaction/verify/{}"'
+    labels = 'method="GET",outcome="Response",path="/transaction/verify/{}"'
     assert f'payments_pages_call_seconds_count{{{labels},status="200"}} 2.0' in told
     assert f'payments_pages_call_seconds_count{{{labels},status="404"}} 1.0' in told
     assert 'payments_pages_fulfilments_total{reason="",state="delivered"} 1.0' in told

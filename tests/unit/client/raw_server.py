@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from payments_pages.client.responses import Answer
+from payments_pages.client.responses import Response
 from payments_pages.client.transport import Transport
 from payments_pages.exceptions import (
     ServiceError,
@@ -162,11 +162,11 @@ def to(server: RawServer, **changes: Any) -> Transport:
     return Transport(**(arguments | {"limits": Limits(deadline=5)} | changes))
 
 
-def get(transport: Transport, reference: str = "PPG-1001", **more: Any) -> Answer:
+def get(transport: Transport, reference: str = "PPG-1001", **more: Any) -> Response:
     return transport.exchange("GET", transport.target("/transaction/verify/{}", reference), **more)
 
 
-def post(transport: Transport) -> Answer:
+def post(transport: Transport) -> Response:
     return transport.exchange("POST", transport.target("/page"), json_body={"name": "x"})
 
 
