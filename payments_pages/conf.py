@@ -1,8 +1,7 @@
-"""Read the one settings dict, `PAYMENTS_PAGES`, through one typed property per key.
+"""The settings dict `PAYMENTS_PAGES`, with a typed property for each key.
 
-Every access reads Django's settings anew: `override_settings` works with nothing to reset. A
-required key that is missing raises `ConfigurationError` where it is used; `manage.py check`
-finds it before that.
+Every access reads Django's settings anew, so that `override_settings` works. A required key that
+is missing raises `ConfigurationError` where it is used; `manage.py check` reports it before that.
 """
 
 import re
@@ -62,7 +61,7 @@ KEYS = frozenset(
 
 
 class Configuration:
-    """Offer each setting as a property, with its default."""
+    """Each setting as a property, with its default."""
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return the raw value of a key, or the default; for the checks."""
@@ -191,7 +190,7 @@ class Configuration:
         """Return the HTTP statuses that mean "no such reference or page".
 
         The interface shows no error statuses; 404 is documented by the real service and 400 has
-        been seen. 400 is not a default, for a bad key has been seen to answer 400 as well.
+        been seen. 400 is not a default, because a bad key has been seen to answer 400 as well.
         """
         return tuple(self.get("UNKNOWN_STATUSES", (404,)))
 

@@ -1,4 +1,4 @@
-"""Read and show amounts: integers of minor units, with their currency beside them.
+"""Amounts, read and shown: integers of minor units, with their currency beside them.
 
 The service counts agora, qirsh and cents (interface: Units), each a hundredth. ISO 4217
 gives JOD three decimals; this service does not, so no currency library is asked.
@@ -76,7 +76,7 @@ def format_amount(
 def parse_amount(text: str, currency: str = "", exponents: Mapping[str, int] = EXPONENTS) -> int:
     """Read what a person typed in major units: `"120.50"` is 12050 minor units.
 
-    Take Arabic-Indic digits, the Arabic decimal sign, well-formed grouping, bidi marks and the
+    Accept Arabic-Indic digits, the Arabic decimal sign, well-formed grouping, bidi marks and the
     currency's own code or symbol. A full stop is always the decimal sign, a comma always groups, in
     a currency of three decimals as in any other: what a sign means must not depend on where the
     account is. Where a figure could be meant the other way round it is refused: "1.500" with two
@@ -109,7 +109,7 @@ def parse_amount(text: str, currency: str = "", exponents: Mapping[str, int] = E
 
 
 def _too_many_decimals(whole: str, part: str, exponent: int, *, grouped: bool) -> AmountError:
-    """Tell a figure whose point may be meant to group from one that is only too exact."""
+    """Return the error for a figure whose point may group, or for one with too many decimals."""
     like_a_group = _GROUP.fullmatch(f"{whole},{part}") and not grouped
     if like_a_group and not part[exponent:].strip("0"):
         one, other = f"{whole}.{part[:exponent]}".rstrip("."), f"{whole},{part}"
@@ -138,9 +138,9 @@ def _normalise(text: str) -> str:
 
 
 def _split_currency(figure: str, currency: str, exponents: Mapping[str, int]) -> tuple[str, str]:
-    """Take the code or symbol off one end: the figure, and the currency it is in.
+    """Split a code or symbol from either end; return the figure and its currency.
 
-    Refuse the sign of another currency than `currency`; `""` takes any that is known.
+    Refuse the sign of another currency than `currency`; `""` accepts any that is known.
     """
     signs = {**SYMBOLS, **{code: code for code in exponents}}
     for sign in sorted(signs, key=len, reverse=True):

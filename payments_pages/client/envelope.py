@@ -1,9 +1,8 @@
-"""Open the service's envelope strictly, and name what is wrong with an answer.
+"""The envelope around the service's JSON, and the error that any other response means.
 
-The outcome of the call is the top-level `status`, which must be exactly `true` (interface:
-Response envelope). What the service does when it refuses is not shown there; the HTTP status
-is the main signal then, and an envelope that says `false` is the proof that it was the service
-that spoke, not a proxy in between.
+The outcome of a call is the top-level `status`, which must be exactly `true` (interface: Response
+envelope). The interface does not show refusals. For them the HTTP status counts, and an envelope
+of status `false` proves that the service itself answered, not a proxy.
 """
 
 import datetime as dt
@@ -43,7 +42,7 @@ def parse_json(body: bytes) -> Any:
             body.decode("utf-8"), parse_float=_decimal, parse_int=_integer, parse_constant=str
         )
     except (ValueError, RecursionError):
-        # The parser's own error quotes the body, so the new one is raised after its end.
+        # The parser's own error quotes the body; ours, raised below, does not carry it.
         pass
     raise InvalidResponse("The service's answer is not JSON.")
 
@@ -54,10 +53,10 @@ def open_envelope(
     unknown_statuses: Collection[int] = (),
     clean: Callable[[str], str] = str,
 ) -> dict[str, Any]:
-    """Give the envelope of a call that succeeded, or raise the `ServiceError` that fits.
+    """Return the envelope of a call that succeeded, or raise the `ServiceError` that fits.
 
     `unknown_statuses` are the HTTP statuses that, with an envelope of status false, mean
-    "unknown now" (`NotFound`). `clean` takes secrets out of the service's message.
+    "unknown now" (`NotFound`). `clean` removes secrets from the service's message.
 
     A 2xx whose status is exactly false is `RequestRefused`: the service says so itself. Any
     other 2xx without status true is `InvalidResponse`.

@@ -1,4 +1,4 @@
-"""Build the client that this site's settings name: the one place where the two meet."""
+"""The client that this site's settings describe."""
 
 from payments_pages.client.operations import Client
 from payments_pages.client.resilience import Gates
@@ -8,7 +8,7 @@ from payments_pages.db import refuse_open_transaction
 __all__ = ["GATES", "get_client"]
 
 GATES = Gates()
-"""What this process knows of the service's health; holds no setting."""
+"""The calls in progress and the breakers of this process."""
 
 
 def get_client() -> Client:

@@ -1,4 +1,4 @@
-"""Read the fields of a JSON object: tolerant in reading, strict afterwards."""
+"""The fields of a JSON object, read with tolerance into strict types."""
 
 import datetime as dt
 import re
@@ -26,8 +26,8 @@ def read_integer(value: Any) -> int | None:
     """Read a whole number that fits 64 bits; None for everything else.
 
     Taken: int, a whole float or Decimal (`10000.0`, `1e4`), text of ASCII digits. Not taken:
-    booleans, `"10000.00"`, `10000.4`, `"10,000"`, NaN (case C41). A negative number is read;
-    what to think of it is the policy's business.
+    booleans, `"10000.00"`, `10000.4`, `"10,000"`, NaN (case C41). A negative number is read; the
+    policy decides about it.
     """
     kind = type(value)
     if kind is str:
@@ -60,7 +60,7 @@ def read_datetime(value: Any) -> dt.datetime | None:
 
 
 class FieldReader:
-    """Read the fields of one JSON object and remember, in `unreadable`, what did not fit.
+    """A reader of the fields of one JSON object; `unreadable` has the values that did not fit.
 
     `unreadable` maps a wire field to its value as text, at most `MAX_SET_ASIDE` characters.
     """

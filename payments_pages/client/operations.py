@@ -1,13 +1,16 @@
-"""Call the service's six operations (interface: Endpoints) and believe as little as possible.
+"""The service's six operations (interface: Endpoints).
 
     client = Client(secret_key="sk_test_...", base_url="https://service.example/api")
     client.verify_transaction("PPG-1001").status
 
-Settings, databases and decisions are none of its business. Every operation raises
-`ServiceError` or one of its kinds when there is no answer to act upon, `InvalidReference` for
-text that cannot stand in a path, and `ValueError` for arguments that no call could carry. An
-error of `create_page` or `update_page` says in `maybe_done` whether the service may have carried
-the request out all the same.
+The client knows no settings and no database. Every operation raises
+
+- `ServiceError`, or a subclass, if there is no usable response,
+- `InvalidReference` for a text that cannot stand in a path,
+- `ValueError` for arguments that no call could send.
+
+An error of `create_page` or `update_page` says in `maybe_done` whether the service may have
+carried the request out all the same.
 """
 
 import datetime as dt
@@ -35,14 +38,14 @@ DateOrTime = dt.datetime | dt.date
 
 
 def checked_amount(amount: int) -> int:
-    """Give an amount back if it is a positive int of minor units; else raise `ValueError`."""
+    """Return an amount that is a positive int of minor units; else raise `ValueError`."""
     if type(amount) is not int or amount < 1:
         raise ValueError("An amount is a positive int of minor units.")
     return amount
 
 
 def checked_count(number: int) -> int:
-    """Give a number of the paging back if it is a positive int; else raise `ValueError`."""
+    """Return a number of the paging that is a positive int; else raise `ValueError`."""
     if type(number) is not int or number < 1:
         raise ValueError("per_page and page are positive integers.")
     return number
@@ -181,7 +184,7 @@ class Client:
         description: str | None = None,
         active: bool | None = None,
     ) -> PageResource:
-        """Change a page; only what is given is sent, save `name`, which the service requires.
+        """Change a page; None is not sent. `name` always is, because the service requires it.
 
         `amount` is in minor units and goes out as an integer (interface: accepted on update).
         """
@@ -252,8 +255,8 @@ class Client:
         except ServiceError as error:
             if method != "GET" and _may_be_done(error):
                 error.maybe_done = True
-            # Error reporters copy the variables of every frame: those below hold the key's
-            # header and the payer's data. The message says enough.
+            # Error reporters copy the variables of every frame, and those below have the key's
+            # header and the payer's data. The message is enough.
             failure = error.with_traceback(None)
         raise failure
 

@@ -1,7 +1,7 @@
-"""Make JSON of the wire storable on every database, without the reusable card code.
+"""JSON of the service as every database can store it, without the reusable card code.
 
-What a column cannot hold must never lose a payment (cases C37, C44, C45), so nothing here
-raises: what does not fit becomes text.
+A value that a column cannot hold must never lose a payment (cases C37, C44, C45). So nothing here
+raises: a value that does not fit becomes text.
 """
 
 import json
@@ -39,7 +39,7 @@ _CODE_IN_TEXT = re.compile(
 
 
 def clean_text(text: str, replacement: str = "") -> str:
-    """Take NUL and lone surrogates out of `text`: no database here stores them."""
+    """Remove NUL and lone surrogates from `text`: not every database stores them."""
     if text.isascii() and "\0" not in text:
         return text
     return _UNSTORABLE.sub(replacement, text)
@@ -135,7 +135,7 @@ def _storable_decimal(value: Decimal) -> int | float | str:
 
 
 def integer_of(value: Decimal) -> int | None:
-    """Give the whole number a Decimal is; the exponent is looked at before `int()` spells it."""
+    """Return the integer that a Decimal equals, or None; check its exponent before `int()` writes it out."""
     if not value.is_finite() or value.adjusted() > 20 or value != value.to_integral_value():
         return None
     return int(value)
@@ -154,7 +154,7 @@ def _names_code(key: str) -> bool:
 
 
 def scrub(text: str, codes: tuple[str, ...]) -> str:
-    """Take the reusable card code out of a text, and out of the JSON it may hold."""
+    """Remove the reusable card code from a text, and from JSON inside the text."""
     for code in codes:
         if code in text:
             text = text.replace(code, REMOVED)

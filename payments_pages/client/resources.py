@@ -1,7 +1,7 @@
-"""Hold the service's JSON as frozen, typed copies (interface: Resources and their fields).
+"""The service's pages and transactions, as frozen dataclasses (interface: Resources and their fields).
 
-Tolerant in reading, strict afterwards: an odd value never loses a payment, it ends in
-`unreadable` as text and its field is empty. Amounts are integers of minor units.
+Reading is tolerant: a value that does not fit its field is kept as text in `unreadable`, and the
+field is empty, so that no payment is lost. Amounts are integers of minor units.
 """
 
 import datetime as dt
@@ -45,17 +45,18 @@ MAX_LENGTHS: Final[Mapping[str, int]] = MappingProxyType(
         "redirect_url": 2_000,
     }
 )
-"""Longest text of each field that a resource gives, in characters; the mirror's columns fit it."""
+"""Longest text of each field, in characters; the columns of the models hold as much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageResource:
-    """Be one hosted page as the service describes it.
+    """One hosted page as the service describes it.
 
-    `amount` is in minor units; None means that the payer chooses, or that the answer did not
-    say: `present` names the wire fields the answer held (a create's answer echoes neither
-    amount nor redirect_url, interface: Payment page). `unreadable` holds, as text, the values
-    that did not fit. `whole_name` is the name byte for byte, uncut; None if it is no text.
+    - `amount` is in minor units. None: the payer chooses, or the response did not say.
+    - `present`: names of the fields that the response had. (The response to a create has neither
+      amount nor redirect_url; interface: Payment page.)
+    - `unreadable`: by field, as text, the values that did not fit.
+    - `whole_name`: the name exactly as it came, not cut; None if it is no text.
     """
 
     id: int
@@ -120,7 +121,7 @@ class PageResource:
 
 
 class SkippedPage(NamedTuple):
-    """Say which listed page was left out, and why; `number` is None where the list gives none."""
+    """A listed page that was left out, and why; `number` is None where the list has none."""
 
     number: int | None
     why: str
@@ -128,9 +129,9 @@ class SkippedPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageList:
-    """Be one answer of the list: its pages, and what it says about itself (None: nothing).
+    """One response of the list: its pages, and the paging that it reports (None: not reported).
 
-    `skipped` names each item that is no page we can read.
+    `skipped` has the items that cannot be read as a page.
     """
 
     items: tuple[PageResource, ...]
@@ -161,11 +162,11 @@ class PageList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionResource:
-    """Be one transaction as verify describes it (interface: Transaction).
+    """One transaction as verify describes it (interface: Transaction).
 
-    `status` is verbatim; only exactly `"success"` is success. `amount` and `fees` are in minor
-    units of `currency`. An amount that cannot be read is None, and `amount_text` then shows what
-    came. The reusable card code is in no field; the payer's data is in no repr.
+    `status` is as it came; only exactly `"success"` is a success. `amount` and `fees` are in minor
+    units of `currency`. An amount that cannot be read is None, and `amount_text` then has its text.
+    No field has the reusable card code, and no repr has the payer's data.
     """
 
     reference: str
@@ -246,7 +247,7 @@ class TransactionResource:
 
 
 def read_metadata(value: Any) -> dict[str, Any]:
-    """Read kept metadata as an object; `{}` if it holds none.
+    """Return stored metadata as a dict; `{}` if it is no JSON object.
 
     JSON text is decoded, twice at most (case C37: some clients encode it twice).
     """
