@@ -1,4 +1,4 @@
-"""Check where calls, payers and webhooks go."""
+"""Checks of the URLs of the service and of this site."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ _OWN = '"SITE_URL": "https://" and the name that payers know this site by'
 
 @register(Tags.security)
 def check_addresses(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """E004: https, or http on loopback only. W001: a sandbox's address in production."""
+    """E004: a URL is not https, nor http on loopback. W001: a sandbox's URL with a live key."""
     messages: list[CheckMessage] = []
     for key in ("BASE_URL", "PAY_URL", "SITE_URL"):
         address = conf.get(key)
@@ -41,7 +41,7 @@ def check_addresses(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
             hint = f'"{key}": "https://…" (http only on this machine itself)'
             messages.append(
                 Error(
-                    f"PAYMENTS_PAGES[{key!r}] is not a safe address.",
+                    f"PAYMENTS_PAGES[{key!r}] is not a safe URL: it must be https, or http on this machine.",
                     hint=hint,
                     id="payments_pages.E004",
                 )
@@ -51,7 +51,7 @@ def check_addresses(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
         hint = '"BASE_URL": the address of the service\'s API, from its documentation'
         messages.append(
             Warning(
-                "A live key is used with a sandbox's address.", hint=hint, id="payments_pages.W001"
+                "A live key is used with the URL of a sandbox.", hint=hint, id="payments_pages.W001"
             )
         )
     return messages
@@ -59,7 +59,7 @@ def check_addresses(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.security)
 def check_own_address(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """E004: SITE_URL with a path. E034: of a host that nobody has; W021: with a test key."""
+    """E004: SITE_URL has a path. E034: its host is reserved for documentation; W021: with a test key."""
     address = str(conf.get("SITE_URL", "") or "")
     if not is_safe(address):
         return []
@@ -67,12 +67,12 @@ def check_own_address(app_configs: object, **_kwargs: Any) -> list[CheckMessage]
     if not is_origin(address):
         parts = urlsplit(address)
         hint = f'"SITE_URL": "{parts.scheme}://{parts.netloc}"'
-        message = "PAYMENTS_PAGES['SITE_URL'] has a path: ours would be put behind it."
+        message = (
+            "PAYMENTS_PAGES['SITE_URL'] has a path: the app's own paths would be appended to it."
+        )
         messages.append(Error(message, hint=hint, id="payments_pages.E004"))
     if is_reserved(address):
-        message = (
-            "PAYMENTS_PAGES['SITE_URL'] is an address of documentation: payers cannot reach it."
-        )
+        message = "PAYMENTS_PAGES['SITE_URL'] is a host reserved for documentation: payers cannot reach it."
         live = _is_live()
         messages.append(
             Error(message, hint=_OWN, id="payments_pages.E034")
@@ -84,12 +84,12 @@ def check_own_address(app_configs: object, **_kwargs: Any) -> list[CheckMessage]
 
 @register(Tags.security, deploy=True)
 def check_site_is_known(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """W020: where payers come back to is taken from staff's requests."""
+    """W020: without SITE_URL the host is taken from the requests of staff."""
     if conf.site_url:
         return []
     message = (
-        "PAYMENTS_PAGES['SITE_URL'] is not set: pages made in the admin get the address that "
-        "staff happen to use, for good; commands can make none."
+        "PAYMENTS_PAGES['SITE_URL'] is not set: a page created in the admin keeps the host "
+        "that staff used at that moment; commands cannot create pages."
     )
     return [Warning(message, hint=_OWN, id="payments_pages.W020")]
 
@@ -102,7 +102,7 @@ def _is_live() -> bool:
 
 @register(Tags.urls)
 def check_urls(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """E015: our URLs are not included. E016: the result view does not exist."""
+    """E015: the app's URLs are not included. E016: the result view does not exist."""
     if not getattr(settings, "ROOT_URLCONF", None):
         return []  # a worker or script that serves nothing
     token = "00000000-0000-4000-8000-000000000000"  # noqa: S105 - not a secret
@@ -130,11 +130,11 @@ def check_urls(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.urls)
 def check_languages(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """W022: the address that payers come back to has a language in it."""
+    """W022: the URL that payers come back to depends on the language."""
     if not getattr(settings, "ROOT_URLCONF", None) or not settings.USE_I18N:
         return []
     addresses: set[str] = set()
-    # Each language costs a copy of the site's routes, and a few are enough to tell.
+    # Each language costs a copy of the site's routes, and a few are enough.
     for code, _name in settings.LANGUAGES[:_LANGUAGES]:
         with translation.override(code):
             try:
@@ -144,13 +144,13 @@ def check_languages(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
     if len(addresses) < 2:
         return []
     hint = 'Outside of i18n_patterns(): path("payments/", include("payments_pages.urls"))'
-    message = "The address that payers come back to depends on the language."
+    message = "The URL that payers come back to depends on the language."
     return [Warning(message, hint=hint, id="payments_pages.W022")]
 
 
 @register(Tags.security)
 def check_webhook(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """E017: unknown algorithm. E018: malformed secrets. W004: half of what opens the webhook."""
+    """E017: unknown algorithm. E018: malformed secrets. W004: only one of header and algorithm."""
     messages: list[CheckMessage] = []
     header, algorithm = conf.get("WEBHOOK_HEADER"), conf.get("WEBHOOK_ALGORITHM")
     if algorithm and algorithm not in ALGORITHMS:
@@ -163,8 +163,8 @@ def check_webhook(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
             )
         )
     secrets = conf.get("WEBHOOK_SECRETS")
-    told = secrets is not None and not callable(secrets)  # no check asks a vault
-    if told and not is_texts((secrets,) if isinstance(secrets, str) else secrets):
+    is_written = secrets is not None and not callable(secrets)  # checks call no vault
+    if is_written and not is_texts((secrets,) if isinstance(secrets, str) else secrets):
         hint = '"WEBHOOK_SECRETS": (new, old), or leave it out: then it is the secret key'
         messages.append(
             Error(
@@ -175,6 +175,6 @@ def check_webhook(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
         )
     if bool(header) != bool(algorithm):
         hint = '"WEBHOOK_HEADER": "x-lahza-signature", "WEBHOOK_ALGORITHM": "sha256"'
-        message = "The webhook refuses everything until header and algorithm are both set."
+        message = "The webhook refuses every message until both header and algorithm are set."
         messages.append(Warning(message, hint=hint, id="payments_pages.W004"))
     return messages

@@ -1,4 +1,4 @@
-"""Check the cache that keeps the budgets for unknown references."""
+"""Checks of the cache that stores the budgets for unknown references."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def check_cache(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.caches, deploy=True)
 def check_shared_cache(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """W006: each process would keep budgets of its own, or none."""
+    """W006: the cache is not shared by all processes."""
     backend = str(settings.CACHES.get(conf.cache, {}).get("BACKEND", ""))
     if not backend.endswith(_OWN):
         return []

@@ -1,4 +1,4 @@
-"""Check that MariaDB and MySQL can hold what the service and payers write."""
+"""Checks that MariaDB and MySQL can store every text of the service and of payers."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,17 +10,17 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 __all__ = ["check_charset"]
 
-_LOST = "A payment with a name or a text in other letters could not be recorded, or delivered."
+_LOST = "A payment whose name or texts have other letters could not be saved, or delivered."
 
 
 @register(Tags.database)
 def check_charset(
     app_configs: object, databases: Sequence[str] | None = None, **_kwargs: Any
 ) -> list[CheckMessage]:
-    """E031: the database is not utf8mb4. E032: columns of ours are not. E033: the connection is not.
+    """E031: the database is not utf8mb4. E032: columns of this app are not. E033: the connection is not.
 
-    Only with `check --database`, and before `migrate`: it asks the database, and only one that
-    this app's rows are read from or written to.
+    Runs with `check --database` and before `migrate`, because it queries the database; only for
+    databases that this app reads or writes.
     """
     return [
         message
@@ -62,7 +62,7 @@ def _messages(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
 
 
 def _wrong_columns(cursor: Any) -> dict[str, list[str]]:
-    """Return the tables of ours that have other columns of text, with the columns' names."""
+    """Return this app's tables with text columns that are not utf8mb4, and these columns."""
     models = apps.get_app_config("payments_pages").get_models()
     ours = {model._meta.db_table for model in models}  # noqa: SLF001 - Django documents it
     cursor.execute(

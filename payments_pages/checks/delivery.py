@@ -1,4 +1,4 @@
-"""Check how deliveries are made: in the handler's transaction or not, here or by a worker."""
+"""Checks of how deliveries are made: in one transaction or not, in the request or by a worker."""
 
 from typing import Any
 
@@ -16,13 +16,15 @@ _NOT_QUEUES = (".ImmediateBackend", ".DummyBackend")
 
 @register(Tags.compatibility)
 def check_delivery(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """E020: not a yes or no. E021: delivery unknown. E022: no nudge, or one that cannot be called."""
+    """E020: HANDLER_ATOMIC is no bool. E021: DELIVERY is unknown. E022: NUDGE is missing or not callable."""
     messages: list[CheckMessage] = []
     if not isinstance(conf.get("HANDLER_ATOMIC", True), bool):
-        hint = '"HANDLER_ATOMIC": False, for a handler that calls the outside world'
+        hint = '"HANDLER_ATOMIC": False, for a handler that calls other systems'
         messages.append(
             Error(
-                "PAYMENTS_PAGES['HANDLER_ATOMIC'] is neither.", hint=hint, id="payments_pages.E020"
+                "PAYMENTS_PAGES['HANDLER_ATOMIC'] is neither True nor False.",
+                hint=hint,
+                id="payments_pages.E020",
             )
         )
     delivery = conf.get("DELIVERY", "inline")
@@ -42,7 +44,7 @@ def check_delivery(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
 
 def _nudge_complaint(path: object, *, needed: bool) -> str:
     if not path:
-        return "is missing: deliveries are queued." if needed else ""
+        return 'is missing: DELIVERY is "queued".' if needed else ""
     try:
         nudge = import_string(str(path))
     except ImportError as failure:
@@ -52,7 +54,7 @@ def _nudge_complaint(path: object, *, needed: bool) -> str:
 
 @register(Tags.compatibility)
 def check_tasks(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """W005: deliveries are queued to a backend of Django's tasks that is no queue."""
+    """W005: the backend in TASKS is no queue."""
     queued = conf.get("DELIVERY") == "queued" and conf.get("NUDGE") == _TASKS_NUDGE
     if not queued or settings.DEBUG:
         return []

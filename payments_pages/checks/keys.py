@@ -1,4 +1,4 @@
-"""Check that the keys are there, known, and agree with each other."""
+"""Checks of the keys of the settings: required, known, and in agreement; mode and handler."""
 
 import difflib
 from typing import Any
@@ -16,7 +16,7 @@ __all__ = ["check_handler", "check_keys", "check_mode"]
 
 @register(Tags.compatibility)
 def check_keys(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """E001: required keys. E002: keys nobody knows. E003: the dict itself."""
+    """E001: a required key is missing. E002: an unknown key. E003: the settings are no dict."""
     found = getattr(settings, "PAYMENTS_PAGES", {})
     if not isinstance(found, dict):
         return [
@@ -55,7 +55,7 @@ _REQUIRED = {
 
 @register(Tags.compatibility)
 def check_mode(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """E005: mode unknown. E006: mode against the key. W002: a test key with DEBUG off. W007: only a vault knows the mode."""
+    """E005: unknown mode. E006: MODE contradicts the key. W002: a test key with DEBUG off. W007: MODE is not set and the key is a callable."""
     key = conf.get("SECRET_KEY")
     mode, prefix = conf.get("MODE"), _prefix(key)
     if mode is not None and mode not in Mode.values:
@@ -67,7 +67,7 @@ def check_mode(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
             )
         ]
     if callable(key):
-        # Not called: a check asks no vault. Its prefix cannot tell the mode at start-up.
+        # Checks call no vault, so the key's prefix is not known.
         return (
             []
             if mode
@@ -77,7 +77,7 @@ def check_mode(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
         hint = '"MODE": "test" or "live"'
         return [
             Error(
-                "Neither MODE nor the key's prefix says whether money is real.",
+                "Neither MODE nor the key's prefix says whether this is test or live mode.",
                 hint=hint,
                 id="payments_pages.E005",
             )
@@ -92,8 +92,8 @@ def check_mode(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
 
 
 _MODE_IN_A_VAULT = (
-    "SECRET_KEY is a callable and MODE is not set: the callable is asked for every reference, and "
-    "while it fails no reference can be noted for the sweep."
+    "SECRET_KEY is a callable and MODE is not set: the callable is called for every reference, and "
+    "while it fails no reference can be saved for the sweep."
 )
 
 
@@ -104,7 +104,7 @@ def _prefix(key: object) -> str | None:
 
 @register(Tags.compatibility)
 def check_handler(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """E007: the handler does not import. E008: it cannot deliver. E030: nor can what it decorates."""
+    """E007: the handler cannot be imported. E008: it cannot deliver. E030: it decorates a function that cannot."""
     path = conf.get("HANDLER")
     if not path:
         return []
@@ -127,7 +127,7 @@ def check_handler(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
         ]
     if is_unfinished(handler, wrapped=True):
         hint = (
-            f"To deliver, {PLAIN_FUNCTION}. If the decorator runs it to its end: "
+            f"To deliver, {PLAIN_FUNCTION}. If the decorator runs it to its end, set "
             'SILENCED_SYSTEM_CHECKS = ["payments_pages.E030"]'
         )
         return [Error(_DECORATED, hint=hint, id="payments_pages.E030")]
@@ -136,7 +136,7 @@ def check_handler(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
 
 _DECORATED = (
     "PAYMENTS_PAGES['HANDLER'] decorates a coroutine or generator function: unless the decorator "
-    "runs it to its end, nothing is given."
+    "runs it to its end, nothing is delivered."
 )
 
 
@@ -144,5 +144,5 @@ def _handler_complaint(handler: object) -> str:
     if not callable(handler):
         return "is not callable."
     if is_unfinished(handler):
-        return "is a coroutine or generator function: a call of it gives nothing."
+        return "is a coroutine or generator function: a call does not run it."
     return "" if takes_one_argument(handler) else "cannot be called with one argument."

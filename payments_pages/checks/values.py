@@ -1,4 +1,4 @@
-"""Check numbers, patterns, texts and the database they are used with."""
+"""Checks of numbers, patterns and texts in the settings, and of the database's settings."""
 
 import re
 from typing import Any
@@ -28,7 +28,7 @@ _TEXTS = ("MERCHANT_NAME", "MERCHANT_CONTACT", "WHAT_HAPPENS_NEXT")
 
 @register(Tags.compatibility)
 def check_numbers(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """E009: times and counts above zero. E010: currencies' decimals are small whole numbers."""
+    """E009: a time or count is not above zero. E010: the decimals of a currency are malformed."""
     messages: list[CheckMessage] = [
         Error(
             f"PAYMENTS_PAGES[{key!r}] must be a number above zero.",
@@ -59,14 +59,14 @@ def _is_exponent(item: tuple[object, object]) -> bool:
 
 @register(Tags.compatibility)
 def check_patterns(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """E011: reference pattern. E012: reference parameters. E013: attribution. E014: statuses."""
+    """E011 to E014: malformed reference pattern, reference parameters, attribution, statuses."""
     messages: list[CheckMessage] = []
     pattern = conf.get("REFERENCE_PATTERN")
     if pattern is not None and not _compiles(pattern):
         hint = r'"REFERENCE_PATTERN": r"[A-Za-z0-9._=-]{1,128}"'
         messages.append(
             Error(
-                "PAYMENTS_PAGES['REFERENCE_PATTERN'] is no pattern.",
+                "PAYMENTS_PAGES['REFERENCE_PATTERN'] is no regular expression.",
                 hint=hint,
                 id="payments_pages.E011",
             )
@@ -120,7 +120,7 @@ def _compiles(pattern: object) -> bool:
 
 @register(Tags.compatibility)
 def check_texts(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """E019: what payers read is one text, or a text by language."""
+    """E019: a text for payers is neither a text nor a dict of texts by language."""
     return [
         Error(
             f"PAYMENTS_PAGES[{key!r}] is neither a text nor a dict of texts.",
@@ -140,16 +140,18 @@ def _is_text_by_language(value: object) -> bool:
 
 @register(Tags.compatibility)
 def check_database(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """W003: SQLite without IMMEDIATE transactions. E024: no time zones. Reads settings only."""
+    """W003: SQLite without IMMEDIATE transactions. E024: USE_TZ is off. Reads settings only."""
     messages: list[CheckMessage] = []
     if not settings.USE_TZ:
-        message = "The service's times have a zone, which cannot be stored with USE_TZ off."
+        message = "The service's times have time zones, which cannot be stored with USE_TZ off."
         messages.append(Error(message, hint="USE_TZ = True", id="payments_pages.E024"))
     for alias, database in settings.DATABASES.items():
         sqlite = str(database.get("ENGINE", "")).endswith("sqlite3")
         mode = str(database.get("OPTIONS", {}).get("transaction_mode", "")).upper()
         if sqlite and mode not in {"IMMEDIATE", "EXCLUSIVE"}:
             hint = f'DATABASES[{alias!r}]["OPTIONS"] = {{"transaction_mode": "IMMEDIATE", "timeout": 20}}'
-            message = f"SQLite database {alias!r} starts transactions that fail when others write."
+            message = (
+                f"SQLite database {alias!r} starts transactions that fail when another one writes."
+            )
             messages.append(Warning(message, hint=hint, id="payments_pages.W003"))
     return messages

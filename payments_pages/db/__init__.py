@@ -1,7 +1,7 @@
 """What differs between databases: their clock, short-lived errors, open transactions, locked rows.
 
-This room knows no model. Its statements may not be sent while a transaction of the caller's that
-they do not belong to is open; each function says so where it matters.
+This room knows no model. Some of its functions must not run inside an open transaction of the
+caller; they say so.
 """
 
 from payments_pages.db.compiled import READ_AGAINST, Insert, Select, Update

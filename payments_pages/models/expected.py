@@ -1,4 +1,4 @@
-"""Hold what a merchant said beforehand a reference must pay."""
+"""Payments that the merchant expects: reference, amount and currency, known beforehand."""
 
 import secrets
 import string
@@ -28,7 +28,7 @@ FIRST_ASK = 120
 
 
 class ExpectedPaymentQuerySet(PrimaryQuerySet["ExpectedPayment"]):
-    """Make expected payments, and read them from the primary database."""
+    """Expected payments, read from the primary database, and made by `expect()`."""
 
     def expect(
         self,
@@ -84,7 +84,7 @@ class ExpectedPaymentQuerySet(PrimaryQuerySet["ExpectedPayment"]):
 
 
 class ExpectedPayment(models.Model):
-    """Expect one payment of `amount` minor units of `currency` under `reference`.
+    """One expected payment of `amount` minor units of `currency` under `reference`.
 
     `paid_by_key` is the reference key of the transaction that was accepted for it: set once, by
     a conditional UPDATE, so that a second payment is held as a duplicate (case C61).

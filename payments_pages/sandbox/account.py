@@ -50,12 +50,12 @@ class Account:
 
     @property
     def signing_secret(self) -> str:
-        """Give the secret webhooks are signed with."""
+        """Return the secret webhooks are signed with."""
         return self.webhook_secret or self.secret_key
 
     @property
     def browser_key(self) -> str:
-        """Give the public key in force: it may only start checkouts, and is no secret."""
+        """Return the public key in force: it may only start checkouts, and is no secret."""
         return self.public_key or f"pk_{self.domain}_sandbox"
 
     def changed(self, settings: Mapping[str, Any]) -> "Account":

@@ -212,7 +212,7 @@ class State:
         return _unused(self._transactions, 16)
 
     def next_transaction_id(self) -> int:
-        """Give the id the next transaction will have."""
+        """Return the id the next transaction will have."""
         with self.lock:
             return FIRST_TRANSACTION_ID + len(self._transactions)
 
