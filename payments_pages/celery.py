@@ -55,7 +55,7 @@ def take_reference(reference: str) -> None:
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]  # as above
 def sweep() -> None:
     """Take what is due. Keep the sweep of cron as well: a dead broker stops this one."""
-    # As above.
+    # As above: the models are not loaded yet when this module is imported.
     from payments_pages.confirmation import sweep_due  # noqa: PLC0415
 
     sweep_due()

@@ -40,17 +40,25 @@ def documented() -> dict[str, Row]:
 
 
 def in_source() -> Iterator[Row]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        if "sandbox" in path.parts:
-            continue
-        yield from records_of(path.read_text())
+    sources = [
+        path.read_text() for path in sorted(PACKAGE.rglob("*.py")) if "sandbox" not in path.parts
+    ]
+    functions = {name: node for source in sources for name, node in functions_of(source).items()}
+    for source in sources:
+        yield from records_of(source, functions)
 
 
-def records_of(source: str) -> Iterator[Row]:
+def functions_of(source: str) -> dict[str, ast.FunctionDef]:
+    return {
+        node.name: node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)
+    }
+
+
+def records_of(source: str, elsewhere: dict[str, ast.FunctionDef]) -> Iterator[Row]:
     """Every call on a module's `logger`: its name, its levels, the keys of its extra."""
     tree = ast.parse(source)
     loggers = re.findall(r'^logger = logging.getLogger\("([\w.]+)"\)$', source, re.MULTILINE)
-    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    functions = {**elsewhere, **functions_of(source)}
     for call in ast.walk(tree):
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             continue
@@ -69,7 +77,7 @@ def records_of(source: str) -> Iterator[Row]:
 
 
 def keys_of(node: ast.expr, functions: dict[str, ast.FunctionDef]) -> Iterator[str]:
-    """The keys of a dict that is written out, here or in a function of the same module."""
+    """The keys of a dict that is written out, here or in a function of the package."""
     if isinstance(node, ast.Call):
         assert isinstance(node.func, ast.Name)
         (given,) = (
