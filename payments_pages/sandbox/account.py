@@ -1,4 +1,4 @@
-"""Hold the settings a merchant has at the service, and what the sandbox may vary."""
+"""The merchant's settings at the service, and what the sandbox may vary."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -45,7 +45,7 @@ class Account:
 
     @property
     def domain(self) -> str:
-        """Tell the mode the key belongs to: `live` for `sk_live_…`, else `test`."""
+        """Return the mode that the key belongs to: `live` for `sk_live_…`, else `test`."""
         return "live" if self.secret_key.startswith("sk_live_") else "test"
 
     @property

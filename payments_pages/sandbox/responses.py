@@ -1,4 +1,4 @@
-"""Hold an answer of the API until it is sent, so that a fault can still spoil it."""
+"""Answers of the API, kept until they are sent so that a fault can still change them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Run a sandbox: in a thread for tests, or for the command that serves a demo."""
+"""A running sandbox: in a thread for tests, or for the command that serves a demo."""
 
 import threading
 from collections.abc import Mapping
@@ -87,7 +87,7 @@ class Sandbox:
             self.state.on_change = lambda state: storage.save(state, path)
 
     def __repr__(self) -> str:
-        """Tell the address, never the key."""
+        """Show the URL, never the key."""
         return f"<Sandbox {self._running.origin if self._running else 'stopped'}>"
 
     def __enter__(self) -> Self:
