@@ -111,6 +111,8 @@ class _Statement:
     @staticmethod
     def _may_compile(connection: BaseDatabaseWrapper) -> bool:
         # Threads that share a connection would share what is compiled, and get each other's rows.
+        # (From Python 3.12 on sqlite3 gives such threads one prepared statement, so that at the same
+        # moment no query of Django's is safe there. That is not ours to repair.)
         return django.VERSION[:2] in READ_AGAINST and not connection.allow_thread_sharing
 
     def _compiled(self, connection: BaseDatabaseWrapper, kind: object = None) -> Any:
