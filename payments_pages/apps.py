@@ -1,4 +1,4 @@
-"""Wire the app into Django."""
+"""The app's configuration."""
 
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
@@ -7,7 +7,7 @@ __all__ = ["PaymentsPagesConfig"]
 
 
 class PaymentsPagesConfig(AppConfig):
-    """Name the app, fix its key type, register its checks."""
+    """The app: its name, the type of its keys, its checks."""
 
     name = "payments_pages"
     verbose_name = _("Payments")

@@ -1,8 +1,8 @@
-"""Send references through Celery: `NUDGE` is "payments_pages.celery.nudge" (extra `celery`).
+"""References sent through Celery: `NUDGE` is "payments_pages.celery.nudge" (extra `celery`).
 
-Only imported where it is named: by `NUDGE`, and by the worker's `imports`, which must hold
-"payments_pages.celery" so that it knows the tasks. The site's app must be the default one
-(`app.set_default()`): Celery keeps its current app by thread, and a door may be in any.
+Imported only where it is named: in `NUDGE`, and in the worker's `imports`, which must contain
+"payments_pages.celery" so that the worker knows the tasks. The site's app must be the default one
+(`app.set_default()`): Celery keeps its current app for each thread, and a door may run in any thread.
 """
 
 from typing import Any
@@ -15,12 +15,12 @@ from payments_pages.exceptions import ConfigurationError
 __all__ = ["LIMIT", "beat_entry", "nudge", "sweep", "take_reference"]
 
 LIMIT = 0.25
-"""Seconds that one step of talking to the broker may take: to connect, to write, to read. A broker
-that froze with our connection open costs three, for Celery connects anew twice before it gives up:
-a door is held up for less than one second."""
+"""Seconds for one step with the broker: to connect, to write, to read. A broker that hangs while our
+connection is open costs three of them, because Celery connects anew twice before it gives up. So a
+door waits for less than one second."""
 
 _SHORT: dict[str, float] = {
-    # Of the connection: Celery's own default is to try for ever, with the payer waiting.
+    # Of the connection. Celery's default is to try for ever, while the payer waits.
     "max_retries": 0,
     "interval_start": 0,
     "interval_step": 0,
@@ -33,7 +33,7 @@ _SHORT: dict[str, float] = {
     "write_timeout": LIMIT,
 }
 _ONCE_MORE: dict[str, float] = {
-    # A pooled connection may be stale since the broker was restarted.
+    # The broker may have been restarted, so that a pooled connection is closed.
     "max_retries": 1,
     "interval_start": 0,
     "interval_step": 0,
@@ -41,11 +41,12 @@ _ONCE_MORE: dict[str, float] = {
 }
 
 
-# Acknowledged when done, and given to another worker when this one dies: speed, not safety.
+# Acknowledged when done, so that another worker takes it if this one dies. Only for speed: the
+# sweep would deliver it, too.
 @shared_task(acks_late=True, reject_on_worker_lost=True, ignore_result=True)  # type: ignore[untyped-decorator]  # as above
 def take_reference(reference: str) -> None:
     """Take one reference through the path."""
-    # Not above: a site's app module imports this one before Django has loaded its apps.
+    # Imported here: a site's Celery module imports this one before Django has loaded its apps.
     from payments_pages.confirmation import take_message  # noqa: PLC0415
 
     take_message(reference)
@@ -53,17 +54,17 @@ def take_reference(reference: str) -> None:
 
 @shared_task(ignore_result=True)  # type: ignore[untyped-decorator]  # as above
 def sweep() -> None:
-    """Take what is due. Beside the sweep of cron, not in its place: a dead broker stops this one."""
-    # As above: the models are not there yet when this module is.
+    """Take what is due. Keep the sweep of cron as well: a dead broker stops this one."""
+    # As above: the models are not loaded yet when this module is imported.
     from payments_pages.confirmation import sweep_due  # noqa: PLC0415
 
     sweep_due()
 
 
 def nudge(reference: str) -> None:
-    """Publish one reference, within the short limit; raise whatever the broker's client raises.
+    """Publish one reference within the time limit; raise what the broker's client raises.
 
-    Raise `ConfigurationError` where this thread knows no app of the site's.
+    Raise `ConfigurationError` if this thread has no Celery app of the site.
     """
     conf = current_app.conf
     if current_app.main == "default" and not conf.broker_url:
@@ -79,10 +80,9 @@ def nudge(reference: str) -> None:
 
 
 def beat_entry(seconds: float = 60) -> dict[str, dict[str, Any]]:
-    """Build the entry that makes Celery's beat sweep every so many seconds.
+    """Build the entry for the app's `beat_schedule`: a sweep every `seconds`.
 
-    Put it into the app's `beat_schedule`. A sweep that was not begun in time is dropped: the next
-    one does the same.
+    A sweep that no worker began in time is dropped, because the next one does the same.
     """
     return {
         "payments-pages-sweep": {

@@ -1,6 +1,6 @@
-"""Name the words that rows, decisions and doors use.
+"""The words that rows, decisions and doors use.
 
-The values are stored: never rename one, never reuse one.
+Their values are stored: never rename one, never reuse one.
 """
 
 from django.db.models import TextChoices
@@ -21,14 +21,14 @@ __all__ = [
 
 
 class Mode(TextChoices):
-    """Tell test money from real money; the service calls it `domain`."""
+    """Test money or real money; the service calls it `domain`."""
 
     TEST = "test", _("test")
     LIVE = "live", _("live")
 
 
 class Door(TextChoices):
-    """Name what led into the path."""
+    """Where a reference came from."""
 
     CALLBACK = "callback", _("callback")
     WEBHOOK = "webhook", _("webhook")
@@ -41,7 +41,7 @@ class Door(TextChoices):
 
 
 class VerificationState(TextChoices):
-    """Say whether we are still asking the service about a reference."""
+    """How far the questions to the service about a reference have come."""
 
     DUE = "due", _("due")
     VERIFYING = "verifying", _("verifying")
@@ -52,11 +52,11 @@ class VerificationState(TextChoices):
 
 
 GIVEN_UP = (VerificationState.LAPSED, VerificationState.ENDED)
-"""States of a reference that nobody asks about any more, until somebody names it again."""
+"""States of a reference that is not asked about until somebody names it again."""
 
 
 class FulfilmentState(TextChoices):
-    """Say how far the delivery of one transaction has come."""
+    """How far the delivery of one transaction has come."""
 
     PENDING = "pending", _("to be delivered")
     DELIVERING = "delivering", _("being delivered")
@@ -67,7 +67,7 @@ class FulfilmentState(TextChoices):
 
 
 class Verdict(TextChoices):
-    """Name what the policy decides about a verified transaction."""
+    """What the policy decides about a verified transaction."""
 
     ACCEPT = "accept", _("accept")
     WAIT = "wait", _("wait")
@@ -75,7 +75,7 @@ class Verdict(TextChoices):
 
 
 class Reason(TextChoices):
-    """Give the reason of a hold or of a wait, for staff."""
+    """Why a payment is held or waits, for staff."""
 
     NONE = "", _("none")
     NOT_SUCCESS = "not_success", _("the service does not call it a success")
@@ -93,7 +93,7 @@ class Reason(TextChoices):
 
 
 class Attributed(TextChoices):
-    """Say how we know what a transaction pays for."""
+    """How we know what a transaction pays for."""
 
     NONE = "", _("not known")
     EXPECTED = "expected", _("expected beforehand")
@@ -104,7 +104,7 @@ class Attributed(TextChoices):
 
 
 class Outcome(TextChoices):
-    """Name what one run of the path found; every door renders it its own way."""
+    """The result of one run of the path; each door shows it in its own way."""
 
     DELIVERED = "delivered", _("delivered now")
     ALREADY_DELIVERED = "already_delivered", _("delivered before")
@@ -119,10 +119,9 @@ class Outcome(TextChoices):
 
 
 class EventKind(TextChoices):
-    """Name a line of the timeline."""
+    """The kind of a line of the timeline."""
 
     RECEIVED = "received", _("reference received")
-    CLAIMED_PAGE = "claimed_page", _("page claimed by the callback")
     VERIFIED = "verified", _("verified")
     VERIFICATION_FAILED = "verification_failed", _("verification failed")
     STATUS_CHANGED = "status_changed", _("status changed at the service")

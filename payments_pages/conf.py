@@ -1,8 +1,7 @@
-"""Read the one settings dict, `PAYMENTS_PAGES`, through one typed property per key.
+"""The settings dict `PAYMENTS_PAGES`, with a typed property for each key.
 
-Every access reads Django's settings anew: `override_settings` works with nothing to reset. A
-required key that is missing raises `ConfigurationError` where it is used; `manage.py check`
-finds it before that.
+Every access reads Django's settings anew, so that `override_settings` works. A required key that
+is missing raises `ConfigurationError` where it is used; `manage.py check` reports it before that.
 """
 
 import re
@@ -15,6 +14,7 @@ from django.utils.module_loading import import_string
 from payments_pages.choices import Mode
 from payments_pages.credentials import SecretKey, SecretKeys, read_key, read_secrets
 from payments_pages.exceptions import ConfigurationError
+from payments_pages.limits import DEFAULT_LIMITS, Limits
 from payments_pages.money import EXPONENTS
 
 __all__ = ["DELIVERIES", "KEYS", "Configuration", "conf", "load_function"]
@@ -61,7 +61,7 @@ KEYS = frozenset(
 
 
 class Configuration:
-    """Offer each setting as a property, with its default."""
+    """Each setting as a property, with its default."""
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return the raw value of a key, or the default; for the checks."""
@@ -161,24 +161,14 @@ class Configuration:
         return tuple(self.get("ATTRIBUTION", ("expected", "metadata", "callback")))
 
     @property
-    def connect_timeout(self) -> float:
-        """Return the seconds a connection may take."""
-        return float(self.get("CONNECT_TIMEOUT", 3))
-
-    @property
-    def read_timeout(self) -> float:
-        """Return the seconds of silence from the service that end a call."""
-        return float(self.get("READ_TIMEOUT", 5))
-
-    @property
-    def deadline(self) -> float:
-        """Return the seconds a whole call may take."""
-        return float(self.get("DEADLINE", 8))
-
-    @property
-    def max_calls(self) -> int:
-        """Return how many threads of a process may wait on the service at once."""
-        return int(self.get("MAX_CALLS", 4))
+    def limits(self) -> Limits:
+        """Return `CONNECT_TIMEOUT`, `READ_TIMEOUT` and `DEADLINE` (seconds), and `MAX_CALLS`."""
+        return Limits(
+            connect_timeout=float(self.get("CONNECT_TIMEOUT", DEFAULT_LIMITS.connect_timeout)),
+            read_timeout=float(self.get("READ_TIMEOUT", DEFAULT_LIMITS.read_timeout)),
+            deadline=float(self.get("DEADLINE", DEFAULT_LIMITS.deadline)),
+            max_calls=int(self.get("MAX_CALLS", DEFAULT_LIMITS.max_calls)),
+        )
 
     @property
     def cache(self) -> str:
@@ -200,7 +190,7 @@ class Configuration:
         """Return the HTTP statuses that mean "no such reference or page".
 
         The interface shows no error statuses; 404 is documented by the real service and 400 has
-        been seen. 400 is not a default, for a bad key has been seen to answer 400 as well.
+        been seen. 400 is not a default, because a bad key has been seen to answer 400 as well.
         """
         return tuple(self.get("UNKNOWN_STATUSES", (404,)))
 

@@ -1,7 +1,7 @@
-"""Read the merchant's secrets: texts, or callables that fetch them from a vault.
+"""The merchant's secrets: texts, or callables that fetch them from a vault.
 
-A callable is somebody else's code, and perhaps a network of its own. Whatever it raises or returns
-becomes one typed failure that quotes nothing of it: the words of a vault may hold what it keeps.
+A callable is the merchant's code, and may use a network. Whatever wrong it raises or returns becomes
+`UnusableKey`, which quotes nothing of it: the message of a vault may contain the secret.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,21 +15,21 @@ SecretKeys = Sequence[str] | SecretKey | Callable[[], Sequence[str]]
 
 
 def read_key(source: object) -> str:
-    """Give the key without surrounding white space; raise `UnusableKey` without quoting it (case C19).
+    """Return the key without surrounding white space; raise `UnusableKey`, which does not quote it (case C19).
 
-    Asked anew at each call, so that a rotated key works without a restart.
+    Read anew at each call, so that a rotated key works without a restart.
     """
     key = _fetch(source)
     key = key.strip() if isinstance(key, str) else ""
     if key and key.isascii() and key.isprintable() and " " not in key:
         return key
-    # Error pages show the variables of each frame.
+    # Error pages show the variables of each frame: remove the secret.
     del key, source
     raise UnusableKey("The secret key is empty or holds characters that no header can carry.")
 
 
 def read_key_or_blank(source: object) -> str:
-    """Give the key, or "" when it cannot be read: for what only wants to take it out of a text."""
+    """Return the key, or "" if it cannot be read: for callers that only remove it from a text."""
     try:
         return read_key(source)
     except UnusableKey:
@@ -37,9 +37,9 @@ def read_key_or_blank(source: object) -> str:
 
 
 def read_secrets(source: object) -> tuple[str, ...]:
-    """Give the secrets a webhook may be signed with, one or several; blank ones are left out.
+    """Return the secrets that may sign a webhook, without blank ones.
 
-    Raise `UnusableKey` if they cannot be read, or are no texts.
+    Raise `UnusableKey` if they cannot be read, or are not texts.
     """
     found = _fetch(source)
     if isinstance(found, str):
@@ -47,17 +47,17 @@ def read_secrets(source: object) -> tuple[str, ...]:
     if isinstance(found, list | tuple) and all(isinstance(secret, str) for secret in found):
         return tuple(filter(None, (secret.strip() for secret in found)))
     del found, source
-    raise UnusableKey("The webhook's secrets are no texts.")
+    raise UnusableKey("The webhook's secrets are not texts.")
 
 
 def _fetch(source: object) -> object:
-    """Call what is a callable; its failure is ours to name, by its class alone."""
+    """Call `source` if it is callable; report its failure by exception class only."""
     if not callable(source):
         return source
     try:
         return source()
-    except Exception as error:  # noqa: BLE001 - it is the merchant's code: it may raise anything
+    except Exception as error:  # noqa: BLE001 - the merchant's code may raise anything
         kind = type(error).__name__
-    # Not inside the handler: an error's context would take the vault's words along.
+    # Outside of the `except`: as its context our error would carry the vault's message.
     del source
     raise UnusableKey(f"The secret key could not be read: its callable raised {kind}.")

@@ -1,4 +1,4 @@
-"""Draw the one tree of errors. A leaf: it imports nothing of ours.
+"""The tree of errors. This module imports nothing of ours.
 
     PaymentsPagesError
     ├── ConfigurationError             a setting is missing or wrong
@@ -10,14 +10,14 @@
     ├── DecisionError                  a decision of staff is not carried out; it says why
     ├── DeliveryError                  for the merchant's handler to raise
     │   └── PermanentFulfilmentError   trying again cannot help: hold it for staff
-    └── ServiceError                   a call did not give an answer to act upon
-        ├── ServiceUnavailable         no answer, or the service says it is unwell
+    └── ServiceError                   a call got no usable response
+        ├── ServiceUnavailable         no response, or a fault of the service
         │   ├── DeadlineExceeded       the call's whole time is used up
         │   ├── NotAsked               no call was made: too many wait, or the service keeps failing
         │   │   └── UnusableKey        our key could not be read; a ConfigurationError, too
         │   └── RateLimited            429
-        ├── InvalidResponse            an answer came, and is not one we can believe
-        │   └── UnreadablePage         it describes a page in a way that no mirror can show
+        ├── InvalidResponse            a response that cannot be believed
+        │   └── UnreadablePage         a page in it cannot be stored
         ├── AuthenticationFailed       401 or 403: our key, never the payer's fault
         ├── NotFound                   the service does not know it now
         └── RequestRefused             any other 4xx: the request itself is refused
@@ -57,35 +57,35 @@ __all__ = [
 
 
 class PaymentsPagesError(Exception):
-    """Be the root of every error this app raises."""
+    """The root of every error that this app raises."""
 
     retryable: ClassVar[bool] = False
 
 
 class ConfigurationError(PaymentsPagesError, ImproperlyConfigured):
-    """Report a setting that is missing or wrong; `manage.py check` names it too."""
+    """A setting that is missing or wrong; `manage.py check` names it too."""
 
 
 class OpenTransactionError(PaymentsPagesError, TransactionManagementError):
-    """Report that the path was entered inside an open transaction.
+    """The path was entered inside an open transaction of the caller.
 
-    A rollback out there would undo a delivery that the payer was already told about, and a
-    network call in here would hold its locks. Use `confirm_payment_on_commit`.
+    A rollback of the caller would undo a delivery that the payer was already told about, and our
+    call to the service would hold the caller's locks. Use `confirm_payment_on_commit`.
     """
 
 
 class InvalidReference(PaymentsPagesError, BadRequest):
-    """Refuse text that cannot be a reference; Django answers it with 400."""
+    """A text that cannot be a reference; Django answers it with 400."""
 
 
 class InvalidEvent(PaymentsPagesError, BadRequest):
-    """Refuse a webhook's or a confirm's body; `status` is the HTTP status that says why."""
+    """A refused body of the webhook or of confirm; `status` is the HTTP status to answer with."""
 
     status: ClassVar[int] = 400
 
 
 class AmountError(PaymentsPagesError, ValueError):
-    """Refuse a typed amount; `code` names the broken rule, for translation.
+    """A typed amount that is refused; `code` names the broken rule, for translation.
 
     `readings` are the two amounts that an ambiguous figure may mean, each as it can be typed.
     """
@@ -107,10 +107,11 @@ class AmountError(PaymentsPagesError, ValueError):
 
 
 class PageError(PaymentsPagesError, ValueError):
-    """Refuse to create or change a page.
+    """A page that is not created or changed.
 
-    `field` names the form field it is about, if one. `slug` is set when the page may exist at
-    the service although its creation was not answered: asking with that slug again finds it.
+    `field` names the form field that the message is about, or is None. `slug` is set when the page
+    may exist at the service although no response to its creation came: create it with that slug
+    again to find it.
     """
 
     def __init__(self, message: str, *, field: str | None = None, slug: str = "") -> None:
@@ -120,27 +121,28 @@ class PageError(PaymentsPagesError, ValueError):
 
 
 class DecisionError(PaymentsPagesError):
-    """Refuse what staff decided about a payment; the message tells them why, in their language."""
+    """A refused decision of staff about a payment; the message says why, in their language."""
 
 
 class DeliveryError(PaymentsPagesError):
-    """Be the root of what a merchant's handler raises on purpose."""
+    """The root of the errors that a merchant's handler raises on purpose."""
 
     retryable = True
 
 
 class PermanentFulfilmentError(DeliveryError):
-    """Say, from inside a handler, that trying again cannot help: hold it for staff."""
+    """Raised by a handler when another try cannot help: the delivery is held for staff."""
 
     retryable = False
 
 
 class ServiceError(PaymentsPagesError):
-    """Be the root of every call that gave no answer to act upon.
+    """The root of the errors of calls that got no usable response.
 
-    `status` is the HTTP status, or None when there was none. `retry_after` is in seconds, or
-    None when the service did not say. `maybe_done` says that the service may have carried the
-    request out although no answer came: look before asking again.
+    - `status`: the HTTP status; None if there was no response.
+    - `retry_after`: seconds; None if the service did not say.
+    - `maybe_done`: the service may have carried the request out all the same. Look before you
+      send it again.
     """
 
     def __init__(
@@ -158,48 +160,48 @@ class ServiceError(PaymentsPagesError):
 
 
 class ServiceUnavailable(ServiceError):
-    """Report that no answer came, or that the service answered with a fault of its own."""
+    """No response came, or the service answered with a fault of its own."""
 
     retryable = True
 
 
 class DeadlineExceeded(ServiceUnavailable):
-    """Report that the whole time of a call is used up."""
+    """The whole time of a call is used up."""
 
 
 class NotAsked(ServiceUnavailable):
-    """Report that we made no call, to spare the service and our own threads.
+    """No call was made, to spare the service and our own threads.
 
-    It says nothing about the payment, and nothing was done at the service.
+    This says nothing about the payment, and nothing was done at the service.
     """
 
 
 class UnusableKey(ConfigurationError, NotAsked):
-    """Report that the secret key could not be read, or that no header can carry it.
+    """The secret key could not be read, or no header can carry it.
 
-    The merchant's own trouble, as a refused key is: the payer is told to come again, an alarm is
-    logged. A vault may be back in a minute, so trying again can help. Quotes neither the key nor
-    what its callable raised.
+    Like a refused key this is the merchant's own trouble: an alarm is logged, and the payer is
+    asked to come again. Another try can help, because a vault may be back in a minute. The message
+    quotes neither the key nor what its callable raised.
     """
 
 
 class RateLimited(ServiceUnavailable):
-    """Report a 429."""
+    """The service answered 429."""
 
 
 class InvalidResponse(ServiceError):
-    """Report an answer that cannot be believed: a proxy's page, half a document, another reference.
+    """A response that cannot be believed: a proxy's page, half a document, another reference.
 
-    Retryable: what stands between us and the service may have recovered by then.
+    Retryable: what stands between us and the service may recover.
     """
 
     retryable = True
 
 
 class UnreadablePage(InvalidResponse):
-    """Report a page that cannot be mirrored; the message names it, and says why.
+    """A page that cannot be stored; the message names it, and says why.
 
-    `number` is its number at the service, or None when the answer gives none.
+    `number` is its number at the service; None if the response has none.
     """
 
     def __init__(self, message: str, *, number: int | None = None) -> None:
@@ -208,12 +210,12 @@ class UnreadablePage(InvalidResponse):
 
 
 class AuthenticationFailed(ServiceError):
-    """Report a refused key (401, 403). Somebody must change it."""
+    """The service refuses the key (401, 403). Somebody must change it."""
 
 
 class NotFound(ServiceError):
-    """Report that the service does not know the page or reference now."""
+    """The service does not know the page or reference now."""
 
 
 class RequestRefused(ServiceError):
-    """Report a 4xx; the message holds the service's own words, shortened, for staff only."""
+    """Any other 4xx; the message quotes the service, shortened, for staff only."""

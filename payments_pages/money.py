@@ -1,4 +1,4 @@
-"""Read and show amounts: integers of minor units, with their currency beside them.
+"""Amounts, read and shown: integers of minor units, with their currency beside them.
 
 The service counts agora, qirsh and cents (interface: Units), each a hundredth. ISO 4217
 gives JOD three decimals; this service does not, so no currency library is asked.
@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from payments_pages.exceptions import AmountError
 
-__all__ = ["EXPONENTS", "format_amount", "major_text", "parse_amount"]
+__all__ = ["EXPONENTS", "MAX_AMOUNT", "format_amount", "major_text", "parse_amount"]
 
 EXPONENTS: Mapping[str, int] = MappingProxyType({"ILS": 2, "JOD": 2, "USD": 2})
 """Decimals of each currency at this service; the `CURRENCIES` setting adds to it."""
@@ -32,6 +32,7 @@ SYMBOLS: Mapping[str, str] = MappingProxyType(
 
 NO_BREAK_SPACE = "\u00a0"
 MAX_AMOUNT = 2**63 - 1
+"""Largest number of minor units that a column holds: 64 bits with a sign."""
 
 # Marks that travel along when a figure is copied out of right-to-left text.
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060\u2066-\u2069\u061c\ufeff]")
@@ -75,7 +76,7 @@ def format_amount(
 def parse_amount(text: str, currency: str = "", exponents: Mapping[str, int] = EXPONENTS) -> int:
     """Read what a person typed in major units: `"120.50"` is 12050 minor units.
 
-    Take Arabic-Indic digits, the Arabic decimal sign, well-formed grouping, bidi marks and the
+    Accept Arabic-Indic digits, the Arabic decimal sign, well-formed grouping, bidi marks and the
     currency's own code or symbol. A full stop is always the decimal sign, a comma always groups, in
     a currency of three decimals as in any other: what a sign means must not depend on where the
     account is. Where a figure could be meant the other way round it is refused: "1.500" with two
@@ -108,7 +109,7 @@ def parse_amount(text: str, currency: str = "", exponents: Mapping[str, int] = E
 
 
 def _too_many_decimals(whole: str, part: str, exponent: int, *, grouped: bool) -> AmountError:
-    """Tell a figure whose point may be meant to group from one that is only too exact."""
+    """Return the error for a figure whose point may group, or for one with too many decimals."""
     like_a_group = _GROUP.fullmatch(f"{whole},{part}") and not grouped
     if like_a_group and not part[exponent:].strip("0"):
         one, other = f"{whole}.{part[:exponent]}".rstrip("."), f"{whole},{part}"
@@ -137,9 +138,9 @@ def _normalise(text: str) -> str:
 
 
 def _split_currency(figure: str, currency: str, exponents: Mapping[str, int]) -> tuple[str, str]:
-    """Take the code or symbol off one end: the figure, and the currency it is in.
+    """Split a code or symbol from either end; return the figure and its currency.
 
-    Refuse the sign of another currency than `currency`; `""` takes any that is known.
+    Refuse the sign of another currency than `currency`; `""` accepts any that is known.
     """
     signs = {**SYMBOLS, **{code: code for code in exponents}}
     for sign in sorted(signs, key=len, reverse=True):

@@ -1,4 +1,4 @@
-"""Make the words of others fit for logs, errors and staff: no secrets, no payers, no line breaks."""
+"""Texts of others, made safe for logs, errors and staff: no secrets, no payers, no line breaks."""
 
 import re
 import traceback
@@ -24,11 +24,11 @@ _SECRETS = re.compile(
 
 
 def redact(text: str, *secrets: str, limit: int = 500) -> str:
-    """Take out secrets, keys, card codes and numbers, e-mail addresses and control characters.
+    """Remove secrets, keys, card codes and numbers, e-mail addresses and control characters.
 
-    `secrets` are texts that must not show, whatever they look like (those shorter than
-    `MIN_SECRET` characters are left alone: they would be found inside ordinary words).
-    White space is folded to single blanks, so the result is one line. The cut to `limit`
+    `secrets` are further texts to remove. One shorter than `MIN_SECRET` characters is left alone:
+    it would be found inside ordinary words.
+    White space is reduced to single blanks, so the result is one line. The cut to `limit`
     characters comes last: half a secret would not be recognised.
     """
     line = " ".join(_CONTROL.sub(" ", text).split())
@@ -36,7 +36,7 @@ def redact(text: str, *secrets: str, limit: int = 500) -> str:
         if len(secret) >= MIN_SECRET:
             line = line.replace(secret, REMOVED)
     line = _SECRETS.sub(REMOVED, line)
-    # A word with an @ in it goes as a whole: a pattern for addresses would be slow on long text.
+    # A word with an @ is removed whole: a pattern for addresses would be slow on long text.
     line = " ".join(REMOVED if "@" in word.strip("@") else word for word in line.split(" "))
     return line if len(line) <= limit else line[: limit - 1] + "…"
 

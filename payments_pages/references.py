@@ -1,4 +1,4 @@
-"""Check what came as a reference, and make the key it is stored under."""
+"""References: which texts are accepted, and the key under which they are stored."""
 
 import hashlib
 import re
@@ -10,7 +10,7 @@ from payments_pages.exceptions import InvalidReference
 __all__ = ["LONGEST", "check_reference", "reference_key", "text_key"]
 
 LONGEST: Final = 128
-"""Characters that the columns for a reference hold."""
+"""Characters of the columns for a reference."""
 
 
 # NUL and half a surrogate pair are refused by drivers and databases, each with an error of its
@@ -21,8 +21,8 @@ _UNUSABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 def check_reference(text: str) -> str:
     """Return the reference, or raise `InvalidReference` before anything is asked or stored.
 
-    The pattern is `REFERENCE_PATTERN`. Whatever it says, these are refused: `.` and `..`, which
-    walk out of the verify path and cannot be quoted (case C11); more than `LONGEST` characters;
+    The pattern is `REFERENCE_PATTERN`. Always refused are `.` and `..`, which
+    change the verify path and cannot be quoted (case C11); more than `LONGEST` characters;
     control characters and lone surrogates, which no database stores or no driver sends.
     """
     if text in {"", ".", ".."} or len(text) > LONGEST or _UNUSABLE.search(text):
@@ -45,6 +45,6 @@ def text_key(*parts: str) -> str:
     """Hash texts into 64 hex digits that no collation can fold together.
 
     MariaDB's and MySQL's default collations take `abc-1`, `ABC-1` and `abc-1 ` for one value
-    (case C52): a unique key on the text itself would take a second payment for the first.
+    (case C52): with a unique key on the text, a second payment would look like the first.
     """
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

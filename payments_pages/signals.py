@@ -1,12 +1,12 @@
-"""Announce what has been committed. For onlookers only: a receiver's error changes nothing.
+"""Signals about what has been committed. An error of a receiver changes nothing.
 
-Every signal is sent after the commit, with `send_robust`, with `sender` the model class.
+Each is sent after the commit, with `send_robust`; `sender` is the model class.
 
-- `transaction_confirmed`: `transaction`, the service's success mirrored for the first time.
-- `transaction_changed`: `transaction`, `previous` (text), a known status became another one.
-- `fulfilment_delivered`: `fulfilment`, the value has been given.
+- `transaction_confirmed`: `transaction`, its status is success for the first time.
+- `transaction_changed`: `transaction`, `previous` (text), its status has changed.
+- `fulfilment_delivered`: `fulfilment`, the handler has delivered.
 - `fulfilment_failed`: `fulfilment`, the handler raised; it will be tried again.
-- `fulfilment_held`: `fulfilment`, staff must look at it; not sent for what another site delivers.
+- `fulfilment_held`: `fulfilment`, staff must look at it; not sent for a page that another site sells.
 """
 
 from django.dispatch import Signal

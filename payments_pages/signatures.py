@@ -1,4 +1,4 @@
-"""Sign and check webhook bodies: hex HMAC over the bytes as they came.
+"""Signatures of webhooks: hex HMAC over the bytes of the body as they came.
 
 The interface shows no signature scheme; header and algorithm are settings (known facts: SHA-256
 at this service, SHA-512 at its relative, and samples that mix the two).
@@ -21,13 +21,13 @@ def is_signed(body: bytes, signature: str, secrets: Iterable[str], algorithm: st
     """Tell whether one of the secrets made this signature over exactly these bytes.
 
     Several secrets allow a rotation (all are tried, in constant time each). Upper-case hex is
-    taken; a prefix such as `sha256=` is not (case C31). No secret, a blank one or a blank
+    accepted; a prefix such as `sha256=` is not (case C31). No secret, a blank one or a blank
     signature: False. The body is never parsed or written anew (case C29).
     """
     # Bytes: compare_digest raises on text that is not ASCII, and a header may hold anything.
-    given = signature.strip().lower().encode("utf-8", "surrogatepass")
+    received = signature.strip().lower().encode("utf-8", "surrogatepass")
     matches = [
-        hmac.compare_digest(sign(body, secret, algorithm).encode(), given)
+        hmac.compare_digest(sign(body, secret, algorithm).encode(), received)
         for secret in secrets
         if secret
     ]

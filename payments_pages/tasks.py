@@ -1,7 +1,7 @@
-"""Send references through Django's own tasks: `NUDGE` is "payments_pages.tasks.nudge".
+"""References sent through Django's own tasks: `NUDGE` is "payments_pages.tasks.nudge".
 
-Any backend will do that hands the task to another process; the site names it in `TASKS`. Django
-has tasks from 6.0 on; Django 5.2 needs the backport (extra `tasks`).
+Use any backend that gives the task to another process; `TASKS` names it. Django has tasks from 6.0
+on; Django 5.2 needs the backport (extra `tasks`).
 """
 
 from collections.abc import Callable
@@ -10,8 +10,7 @@ from typing import Any
 from payments_pages.confirmation import take_message
 from payments_pages.exceptions import ConfigurationError
 
-# Optional: Celery, for one, looks for a module of this name in every app and must be able to load
-# it where there is no Django task to be had.
+# Optional: Celery imports the module `tasks` of every app, also where Django has no tasks.
 as_task: Any
 try:
     from django.tasks import task as as_task
@@ -30,16 +29,16 @@ def _task(function: Callable[[str], None]) -> Any:
 
 @_task
 def take_reference(reference: str) -> None:
-    """Take one reference through the path; the engine keeps no result of it."""
+    """Take one reference through the path; the task has no result."""
     take_message(reference)
 
 
 def nudge(reference: str) -> None:
     """Enqueue one reference. Raise `ConfigurationError` where Django has no tasks.
 
-    A backend on the database itself, such as django-tasks-db, needs no limit of its own: where
-    the database does not answer there was no commit to tell about. For one that talks to a
-    broker set its timeouts in `TASKS`.
+    A backend on the database, such as django-tasks-db, needs no time limit: if the database does
+    not answer, nothing was committed that a worker must know of. For a backend with a broker set
+    its timeouts in `TASKS`.
     """
     if as_task is None:
         raise ConfigurationError("payments_pages.tasks needs Django 6.0, or django-tasks.")

@@ -1,4 +1,4 @@
-"""Route the doors. Include it wherever the merchant likes; the names are the contract."""
+"""The URLs of the doors. Include them under any path; their names do not change."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Find wrong settings before a payer does. One function a theme; only `check --database` asks the database."""
+"""System checks: one function for each theme. Only `check --database` queries the database."""
 
 from payments_pages.checks.addresses import (
     check_addresses,

@@ -1,15 +1,15 @@
-"""Check where calls, payers and webhooks go."""
+"""Checks of the URLs of the service and of this site."""
 
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Tags, register
+from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 - Django's own name
 from django.urls import NoReverseMatch, Resolver404, reverse
 from django.utils import translation
 
-from payments_pages.checks.messages import Configs, error, is_texts, warning
+from payments_pages.checks.values import is_texts
 from payments_pages.choices import Mode
 from payments_pages.client import is_loopback
 from payments_pages.conf import conf
@@ -30,8 +30,8 @@ _OWN = '"SITE_URL": "https://" and the name that payers know this site by'
 
 
 @register(Tags.security)
-def check_addresses(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
-    """E004: https, or http on loopback only. W001: a sandbox's address in production."""
+def check_addresses(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
+    """E004: a URL is not https, nor http on loopback. W001: a sandbox's URL with a live key."""
     messages: list[CheckMessage] = []
     for key in ("BASE_URL", "PAY_URL", "SITE_URL"):
         address = conf.get(key)
@@ -39,17 +39,27 @@ def check_addresses(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
             continue
         if not is_safe(str(address)):
             hint = f'"{key}": "https://…" (http only on this machine itself)'
-            messages.append(error(f"PAYMENTS_PAGES[{key!r}] is not a safe address.", hint, 4))
+            messages.append(
+                Error(
+                    f"PAYMENTS_PAGES[{key!r}] is not a safe URL: it must be https, or http on this machine.",
+                    hint=hint,
+                    id="payments_pages.E004",
+                )
+            )
     base = str(conf.get("BASE_URL", ""))
     if is_safe(base) and is_loopback(urlsplit(base).hostname or "") and _is_live():
         hint = '"BASE_URL": the address of the service\'s API, from its documentation'
-        messages.append(warning("A live key is used with a sandbox's address.", hint, 1))
+        messages.append(
+            Warning(
+                "A live key is used with the URL of a sandbox.", hint=hint, id="payments_pages.W001"
+            )
+        )
     return messages
 
 
 @register(Tags.security)
-def check_own_address(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
-    """E004: SITE_URL with a path. E034: of a host that nobody has; W021: with a test key."""
+def check_own_address(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
+    """E004: SITE_URL has a path. E034: its host is reserved for documentation; W021: with a test key."""
     address = str(conf.get("SITE_URL", "") or "")
     if not is_safe(address):
         return []
@@ -57,27 +67,31 @@ def check_own_address(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage
     if not is_origin(address):
         parts = urlsplit(address)
         hint = f'"SITE_URL": "{parts.scheme}://{parts.netloc}"'
-        message = "PAYMENTS_PAGES['SITE_URL'] has a path: ours would be put behind it."
-        messages.append(error(message, hint, 4))
-    if is_reserved(address):
         message = (
-            "PAYMENTS_PAGES['SITE_URL'] is an address of documentation: payers cannot reach it."
+            "PAYMENTS_PAGES['SITE_URL'] has a path: the app's own paths would be appended to it."
         )
+        messages.append(Error(message, hint=hint, id="payments_pages.E004"))
+    if is_reserved(address):
+        message = "PAYMENTS_PAGES['SITE_URL'] is a host reserved for documentation: payers cannot reach it."
         live = _is_live()
-        messages.append(error(message, _OWN, 34) if live else warning(message, _OWN, 21))
+        messages.append(
+            Error(message, hint=_OWN, id="payments_pages.E034")
+            if live
+            else Warning(message, hint=_OWN, id="payments_pages.W021")
+        )
     return messages
 
 
 @register(Tags.security, deploy=True)
-def check_site_is_known(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
-    """W020: where payers come back to is taken from staff's requests."""
+def check_site_is_known(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
+    """W020: without SITE_URL the host is taken from the requests of staff."""
     if conf.site_url:
         return []
     message = (
-        "PAYMENTS_PAGES['SITE_URL'] is not set: pages made in the admin get the address that "
-        "staff happen to use, for good; commands can make none."
+        "PAYMENTS_PAGES['SITE_URL'] is not set: a page created in the admin keeps the host "
+        "that staff used at that moment; commands cannot create pages."
     )
-    return [warning(message, _OWN, 20)]
+    return [Warning(message, hint=_OWN, id="payments_pages.W020")]
 
 
 def _is_live() -> bool:
@@ -87,40 +101,40 @@ def _is_live() -> bool:
 
 
 @register(Tags.urls)
-def check_urls(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
-    """E015: our URLs are not included. E016: the result view does not exist."""
+def check_urls(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
+    """E015: the app's URLs are not included. E016: the result view does not exist."""
     if not getattr(settings, "ROOT_URLCONF", None):
         return []  # a worker or script that serves nothing
     token = "00000000-0000-4000-8000-000000000000"  # noqa: S105 - not a secret
-    tests: tuple[tuple[Callable[[], str], str, str, int], ...] = (
+    tests: tuple[tuple[Callable[[], str], str, str, str], ...] = (
         (
             lambda: reverse("payments_pages:callback"),
             "The URLs of payments_pages are not included.",
             'path("payments/", include("payments_pages.urls"))',
-            15,
+            "payments_pages.E015",
         ),
         (
             lambda: reverse(conf.result_view, kwargs={"token": token}),
             "PAYMENTS_PAGES['RESULT_VIEW'] names no view that takes a token.",
             '"RESULT_VIEW": "payments_pages:result"',
-            16,
+            "payments_pages.E016",
         ),
     )
-    for ask, message, hint, number in tests:
+    for resolve, message, hint, check_id in tests:
         try:
-            ask()
+            resolve()
         except (NoReverseMatch, Resolver404):
-            return [error(message, hint, number)]
+            return [Error(message, hint=hint, id=check_id)]
     return []
 
 
 @register(Tags.urls)
-def check_languages(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
-    """W022: the address that payers come back to has a language in it."""
+def check_languages(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
+    """W022: the URL that payers come back to depends on the language."""
     if not getattr(settings, "ROOT_URLCONF", None) or not settings.USE_I18N:
         return []
     addresses: set[str] = set()
-    # Each language costs a copy of the site's routes, and a few are enough to tell.
+    # Each language costs a copy of the site's routes, and a few are enough.
     for code, _name in settings.LANGUAGES[:_LANGUAGES]:
         with translation.override(code):
             try:
@@ -130,25 +144,37 @@ def check_languages(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
     if len(addresses) < 2:
         return []
     hint = 'Outside of i18n_patterns(): path("payments/", include("payments_pages.urls"))'
-    message = "The address that payers come back to depends on the language."
-    return [warning(message, hint, 22)]
+    message = "The URL that payers come back to depends on the language."
+    return [Warning(message, hint=hint, id="payments_pages.W022")]
 
 
 @register(Tags.security)
-def check_webhook(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
-    """E017: unknown algorithm. E018: malformed secrets. W004: half of what opens the webhook."""
+def check_webhook(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
+    """E017: unknown algorithm. E018: malformed secrets. W004: only one of header and algorithm."""
     messages: list[CheckMessage] = []
     header, algorithm = conf.get("WEBHOOK_HEADER"), conf.get("WEBHOOK_ALGORITHM")
     if algorithm and algorithm not in ALGORITHMS:
         hint = '"WEBHOOK_ALGORITHM": "sha256" or "sha512", as the service says'
-        messages.append(error("PAYMENTS_PAGES['WEBHOOK_ALGORITHM'] is unknown.", hint, 17))
+        messages.append(
+            Error(
+                "PAYMENTS_PAGES['WEBHOOK_ALGORITHM'] is unknown.",
+                hint=hint,
+                id="payments_pages.E017",
+            )
+        )
     secrets = conf.get("WEBHOOK_SECRETS")
-    told = secrets is not None and not callable(secrets)  # no check asks a vault
-    if told and not is_texts((secrets,) if isinstance(secrets, str) else secrets):
+    is_written = secrets is not None and not callable(secrets)  # checks call no vault
+    if is_written and not is_texts((secrets,) if isinstance(secrets, str) else secrets):
         hint = '"WEBHOOK_SECRETS": (new, old), or leave it out: then it is the secret key'
-        messages.append(error("PAYMENTS_PAGES['WEBHOOK_SECRETS'] is malformed.", hint, 18))
+        messages.append(
+            Error(
+                "PAYMENTS_PAGES['WEBHOOK_SECRETS'] is malformed.",
+                hint=hint,
+                id="payments_pages.E018",
+            )
+        )
     if bool(header) != bool(algorithm):
         hint = '"WEBHOOK_HEADER": "x-lahza-signature", "WEBHOOK_ALGORITHM": "sha256"'
-        message = "The webhook refuses everything until header and algorithm are both set."
-        messages.append(warning(message, hint, 4))
+        message = "The webhook refuses every message until both header and algorithm are set."
+        messages.append(Warning(message, hint=hint, id="payments_pages.W004"))
     return messages

@@ -1,28 +1,26 @@
-"""Check that MariaDB and MySQL can hold what the service and payers write."""
+"""Checks that MariaDB and MySQL can store every text of the service and of payers."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.apps import apps
-from django.core.checks import CheckMessage, Tags, register
+from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from payments_pages.checks.messages import Configs, error
-
 __all__ = ["check_charset"]
 
-_LOST = "A payment with a name or a text in other letters could not be recorded, or delivered."
+_LOST = "A payment whose name or texts have other letters could not be saved, or delivered."
 
 
 @register(Tags.database)
 def check_charset(
-    app_configs: Configs, databases: Sequence[str] | None = None, **_kwargs: Any
+    app_configs: object, databases: Sequence[str] | None = None, **_kwargs: Any
 ) -> list[CheckMessage]:
-    """E031: the database is not utf8mb4. E032: columns of ours are not. E033: the connection is not.
+    """E031: the database is not utf8mb4. E032: columns of this app are not. E033: the connection is not.
 
-    Only with `check --database`, and before `migrate`: it asks the database, and only one that
-    this app's rows are read from or written to.
+    Runs with `check --database` and before `migrate`, because it queries the database; only for
+    databases that this app reads or writes.
     """
     return [
         message
@@ -47,20 +45,24 @@ def _messages(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
         name, of_database, *of_connection = cursor.fetchone()
         if of_database != "utf8mb4":
             hint = f"ALTER DATABASE {quote(name)} CHARACTER SET utf8mb4;"
-            yield error(f"The database {name!r} is {of_database}, not utf8mb4. {_LOST}", hint, 31)
+            yield Error(
+                f"The database {name!r} is {of_database}, not utf8mb4. {_LOST}",
+                hint=hint,
+                id="payments_pages.E031",
+            )
         wrong = [charset for charset in of_connection if charset != "utf8mb4"]
         if wrong:
             message = f"The connection {connection.alias!r} is {wrong[0]}, not utf8mb4. {_LOST}"
-            yield error(message, '"OPTIONS": {"charset": "utf8mb4"}', 33)
+            yield Error(message, hint='"OPTIONS": {"charset": "utf8mb4"}', id="payments_pages.E033")
         for table, columns in _wrong_columns(cursor).items():
             names = ", ".join(columns)
             message = f"In the table {table!r} these columns are not utf8mb4: {names}. {_LOST}"
             hint = f"ALTER TABLE {quote(table)} CONVERT TO CHARACTER SET utf8mb4;"
-            yield error(message, hint, 32)
+            yield Error(message, hint=hint, id="payments_pages.E032")
 
 
 def _wrong_columns(cursor: Any) -> dict[str, list[str]]:
-    """Return the tables of ours that have other columns of text, with the columns' names."""
+    """Return this app's tables with text columns that are not utf8mb4, and these columns."""
     models = apps.get_app_config("payments_pages").get_models()
     ours = {model._meta.db_table for model in models}  # noqa: SLF001 - Django documents it
     cursor.execute(

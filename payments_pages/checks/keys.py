@@ -1,13 +1,12 @@
-"""Check that the keys are there, known, and agree with each other."""
+"""Checks of the keys of the settings: required, known, and in agreement; mode and handler."""
 
 import difflib
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Tags, register
+from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 - Django's own name
 from django.utils.module_loading import import_string
 
-from payments_pages.checks.messages import Configs, error, warning
 from payments_pages.choices import Mode
 from payments_pages.conf import KEYS, conf
 from payments_pages.confirmation import PLAIN_FUNCTION, is_unfinished, takes_one_argument
@@ -16,13 +15,19 @@ __all__ = ["check_handler", "check_keys", "check_mode"]
 
 
 @register(Tags.compatibility)
-def check_keys(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
-    """E001: required keys. E002: keys nobody knows. E003: the dict itself."""
+def check_keys(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
+    """E001: a required key is missing. E002: an unknown key. E003: the settings are no dict."""
     found = getattr(settings, "PAYMENTS_PAGES", {})
     if not isinstance(found, dict):
-        return [error("PAYMENTS_PAGES is not a dict.", "PAYMENTS_PAGES = {…}", 3)]
+        return [
+            Error(
+                "PAYMENTS_PAGES is not a dict.",
+                hint="PAYMENTS_PAGES = {…}",
+                id="payments_pages.E003",
+            )
+        ]
     messages: list[CheckMessage] = [
-        error(f"PAYMENTS_PAGES[{key!r}] is missing.", hint, 1)
+        Error(f"PAYMENTS_PAGES[{key!r}] is missing.", hint=hint, id="payments_pages.E001")
         for key, hint in _REQUIRED.items()
         if found.get(key) in (None, "") and not (key == "SECRET_KEY" and callable(found.get(key)))
     ]
@@ -30,7 +35,13 @@ def check_keys(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
         if key not in KEYS:
             close = difflib.get_close_matches(str(key).upper(), KEYS, n=1)
             hint = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(sorted(KEYS))}."
-            messages.append(error(f"PAYMENTS_PAGES[{key!r}] is not a setting.", hint, 2))
+            messages.append(
+                Error(
+                    f"PAYMENTS_PAGES[{key!r}] is not a setting.",
+                    hint=hint,
+                    id="payments_pages.E002",
+                )
+            )
     return messages
 
 
@@ -43,30 +54,46 @@ _REQUIRED = {
 
 
 @register(Tags.compatibility)
-def check_mode(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
-    """E005: mode unknown. E006: mode against the key. W002: a test key with DEBUG off. W007: only a vault knows the mode."""
+def check_mode(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
+    """E005: unknown mode. E006: MODE contradicts the key. W002: a test key with DEBUG off. W007: MODE is not set and the key is a callable."""
     key = conf.get("SECRET_KEY")
     mode, prefix = conf.get("MODE"), _prefix(key)
     if mode is not None and mode not in Mode.values:
-        return [error('PAYMENTS_PAGES["MODE"] must be "test" or "live".', '"MODE": "live"', 5)]
+        return [
+            Error(
+                'PAYMENTS_PAGES["MODE"] must be "test" or "live".',
+                hint='"MODE": "live"',
+                id="payments_pages.E005",
+            )
+        ]
     if callable(key):
-        # Not called: a check asks no vault. Its prefix cannot tell the mode at start-up.
-        return [] if mode else [warning(_MODE_IN_A_VAULT, '"MODE": "live"', 7)]
+        # Checks call no vault, so the key's prefix is not known.
+        return (
+            []
+            if mode
+            else [Warning(_MODE_IN_A_VAULT, hint='"MODE": "live"', id="payments_pages.W007")]
+        )
     if mode is None and prefix is None and key:
         hint = '"MODE": "test" or "live"'
-        return [error("Neither MODE nor the key's prefix says whether money is real.", hint, 5)]
+        return [
+            Error(
+                "Neither MODE nor the key's prefix says whether this is test or live mode.",
+                hint=hint,
+                id="payments_pages.E005",
+            )
+        ]
     if mode is not None and prefix is not None and mode != prefix:
         hint = f'"MODE": "{prefix}", or leave it out'
-        return [error("MODE contradicts the key's prefix.", hint, 6)]
+        return [Error("MODE contradicts the key's prefix.", hint=hint, id="payments_pages.E006")]
     if (mode or prefix) == Mode.TEST and not settings.DEBUG:
         hint = "Use a live key in production; with a test key no money moves."
-        return [warning("A test key is used with DEBUG off.", hint, 2)]
+        return [Warning("A test key is used with DEBUG off.", hint=hint, id="payments_pages.W002")]
     return []
 
 
 _MODE_IN_A_VAULT = (
-    "SECRET_KEY is a callable and MODE is not set: the callable is asked for every reference, and "
-    "while it fails no reference can be noted for the sweep."
+    "SECRET_KEY is a callable and MODE is not set: the callable is called for every reference, and "
+    "while it fails no reference can be saved for the sweep."
 )
 
 
@@ -76,8 +103,8 @@ def _prefix(key: object) -> str | None:
 
 
 @register(Tags.compatibility)
-def check_handler(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
-    """E007: the handler does not import. E008: it cannot deliver. E030: nor can what it decorates."""
+def check_handler(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
+    """E007: the handler cannot be imported. E008: it cannot deliver. E030: it decorates a function that cannot."""
     path = conf.get("HANDLER")
     if not path:
         return []
@@ -85,23 +112,31 @@ def check_handler(app_configs: Configs, **_kwargs: Any) -> list[CheckMessage]:
         handler = import_string(str(path))
     except ImportError as failure:
         hint = '"HANDLER": "shop.handlers.deliver", a module and a function in it'
-        return [error(f"PAYMENTS_PAGES['HANDLER'] cannot be imported: {failure}", hint, 7)]
+        return [
+            Error(
+                f"PAYMENTS_PAGES['HANDLER'] cannot be imported: {failure}",
+                hint=hint,
+                id="payments_pages.E007",
+            )
+        ]
     complaint = _handler_complaint(handler)
     if complaint:
         hint = f"To deliver, {PLAIN_FUNCTION}."
-        return [error(f"PAYMENTS_PAGES['HANDLER'] {complaint}", hint, 8)]
+        return [
+            Error(f"PAYMENTS_PAGES['HANDLER'] {complaint}", hint=hint, id="payments_pages.E008")
+        ]
     if is_unfinished(handler, wrapped=True):
         hint = (
-            f"To deliver, {PLAIN_FUNCTION}. If the decorator runs it to its end: "
+            f"To deliver, {PLAIN_FUNCTION}. If the decorator runs it to its end, set "
             'SILENCED_SYSTEM_CHECKS = ["payments_pages.E030"]'
         )
-        return [error(_DECORATED, hint, 30)]
+        return [Error(_DECORATED, hint=hint, id="payments_pages.E030")]
     return []
 
 
 _DECORATED = (
     "PAYMENTS_PAGES['HANDLER'] decorates a coroutine or generator function: unless the decorator "
-    "runs it to its end, nothing is given."
+    "runs it to its end, nothing is delivered."
 )
 
 
@@ -109,5 +144,5 @@ def _handler_complaint(handler: object) -> str:
     if not callable(handler):
         return "is not callable."
     if is_unfinished(handler):
-        return "is a coroutine or generator function: a call of it gives nothing."
+        return "is a coroutine or generator function: a call does not run it."
     return "" if takes_one_argument(handler) else "cannot be called with one argument."

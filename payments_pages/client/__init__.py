@@ -5,11 +5,11 @@ that the settings describe.
 """
 
 from payments_pages.client.factory import GATES, get_client
-from payments_pages.client.operations import MAX_LISTS, Client
-from payments_pages.client.payloads import INT_MAX, clean_text, json_text
+from payments_pages.client.operations import Client
+from payments_pages.client.payloads import clean_text, json_text
 from payments_pages.client.resilience import BREAKER_PAUSE, PATIENCE, Bulkhead
 from payments_pages.client.resources import (
-    LIMITS,
+    MAX_LENGTHS,
     PageList,
     PageResource,
     SkippedPage,
@@ -17,16 +17,16 @@ from payments_pages.client.resources import (
     read_metadata,
 )
 from payments_pages.client.targets import is_loopback
+from payments_pages.limits import Limits
 
 __all__ = [
     "BREAKER_PAUSE",
     "GATES",
-    "INT_MAX",
-    "LIMITS",
-    "MAX_LISTS",
+    "MAX_LENGTHS",
     "PATIENCE",
     "Bulkhead",
     "Client",
+    "Limits",
     "PageList",
     "PageResource",
     "SkippedPage",

@@ -1,9 +1,13 @@
-"""Bind every wait on a socket to one total deadline.
+"""The connections of a thread, on which every wait ends with the deadline of the call.
 
-The timeouts of `requests` bound a single wait: a service that sends one byte a second holds a
-caller for hours. Here each connect, handshake, send and receive may last only what is left of
-the call, without a watchdog thread. Only the resolver's own look-up of a name cannot be bounded
-from here; it is counted, and a call that comes back from it too late fails.
+The timeouts of `requests` limit a single wait: a service that sends one byte a second keeps its
+caller for hours. Here each connect, handshake, send and receive may last only as long as the call
+has time left, without a watchdog thread. The look-up of a name cannot be cut short; its time
+counts, and a call that has none left after it fails.
+
+This stands on parts of urllib3 and requests that are not documented for it: `_new_conn`,
+`response_class`, `ConnectionCls`, `pool_classes_by_scheme`, `HTTPAdapter.build_response` and
+`Session.send`. They were read in urllib3 2.8 and requests 2.34; the newest of both are tested nightly.
 """
 
 import http.client
@@ -26,6 +30,7 @@ from requests.structures import CaseInsensitiveDict
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from payments_pages.credentials import SecretKey, read_key
+from payments_pages.limits import Limits
 
 __all__ = ["BearerKey", "Deadline", "DeadlineAdapter", "thread_session", "under"]
 
@@ -33,28 +38,27 @@ PIECE: Final = 16 * 1024
 
 
 class Deadline:
-    """Be the end of one call, on the monotonic clock, and the longest of each wait.
+    """The deadline of one call (monotonic clock), which starts now, and the limits of its waits.
 
     `connecting` is true from the start of a connection until bytes of the request may have
-    left: a failure in that time is one that the service cannot have acted upon. `connected` is
-    true once a connection was opened under this deadline, not taken from those kept alive.
+    left: the service cannot have acted upon a call that fails in this time. `connected` is true
+    once a connection was opened for this call, not taken from those kept alive.
     """
 
-    __slots__ = ("_end", "connect_timeout", "connected", "connecting", "read_timeout")
+    __slots__ = ("_end", "connected", "connecting", "limits")
 
-    def __init__(self, seconds: float, *, connect_timeout: float, read_timeout: float) -> None:
-        self._end = time.monotonic() + seconds
-        self.connect_timeout = connect_timeout
-        self.read_timeout = read_timeout
+    def __init__(self, limits: Limits) -> None:
+        self._end = time.monotonic() + limits.deadline
+        self.limits = limits
         self.connecting = False
         self.connected = False
 
     def remaining(self) -> float:
-        """Give the seconds that are left; zero or less when the call has failed."""
+        """Return the seconds that are left; zero or less: the call has failed."""
         return self._end - time.monotonic()
 
     def cap(self, seconds: float) -> float:
-        """Give how long the next wait may last; raise `TimeoutError` if no time is left."""
+        """Return how long the next wait may last; raise `TimeoutError` if no time is left."""
         left = self.remaining()
         if left <= 0:
             raise TimeoutError("the call's deadline has passed")
@@ -66,7 +70,7 @@ _calls = threading.local()
 
 @contextmanager
 def under(deadline: Deadline) -> Iterator[None]:
-    """Bind the waits of this thread to `deadline`; the adapter works in here only."""
+    """Limit the waits of this thread by `deadline`; the adapter works only inside this block."""
     _calls.deadline = deadline
     try:
         yield
@@ -80,13 +84,13 @@ def _current() -> Deadline:
 
 
 class _BoundReader(io.RawIOBase):
-    """Read from a socket's own raw file, each wait capped by what is left of the call."""
+    """The raw file of a socket; each wait lasts at most as long as the call has time left."""
 
     def __init__(self, sock: socket.socket) -> None:
         super().__init__()
         self._sock = sock
-        # The socket's own file keeps count of its readers: closing the connection early, as
-        # http.client does, must not take the socket away from a body still being read.
+        # The socket's own file counts its readers: http.client closes the connection early, and
+        # the socket must stay open until the body has been read.
         self._raw = sock.makefile("rb", buffering=0)
 
     def readable(self) -> bool:
@@ -94,7 +98,7 @@ class _BoundReader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int | None:
         deadline = _current()
-        self._sock.settimeout(deadline.cap(deadline.read_timeout))
+        self._sock.settimeout(deadline.cap(deadline.limits.read_timeout))
         return self._raw.readinto(buffer)
 
     def close(self) -> None:
@@ -103,7 +107,7 @@ class _BoundReader(io.RawIOBase):
 
 
 class _BoundSocket:
-    """Be what http.client's response asks of a socket: a file to read from."""
+    """The part of a socket that http.client's response uses: a file to read from."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -133,7 +137,7 @@ class _BoundHTTPConnection(urllib3.connection.HTTPConnection):
             self.connect()
         deadline = _current()
         for start in range(0, len(data), PIECE):
-            self.sock.settimeout(deadline.cap(deadline.read_timeout))
+            self.sock.settimeout(deadline.cap(deadline.limits.read_timeout))
             super().send(data[start : start + PIECE])
 
     def _new_conn(self) -> socket.socket:
@@ -157,10 +161,10 @@ class _BoundHTTPConnection(urllib3.connection.HTTPConnection):
         try:
             for option in self.socket_options or ():
                 sock.setsockopt(*option)
-            sock.settimeout(deadline.cap(deadline.connect_timeout))
+            sock.settimeout(deadline.cap(deadline.limits.connect_timeout))
             sock.connect(address)
             # Counts for the whole TLS handshake that may follow.
-            sock.settimeout(deadline.cap(deadline.connect_timeout))
+            sock.settimeout(deadline.cap(deadline.limits.connect_timeout))
         except OSError:
             sock.close()
             raise
@@ -180,10 +184,10 @@ class _BoundHTTPSPool(urllib3.connectionpool.HTTPSConnectionPool):
 
 
 class DeadlineAdapter(requests.adapters.HTTPAdapter):
-    """Carry requests over connections that keep the deadline of `under()`."""
+    """The adapter of requests for connections that keep the deadline of `under()`."""
 
     def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:
-        """Wrap an answer; leave out its cookies and its guessed encoding, which nobody reads."""
+        """Wrap a response, without its cookies and its guessed encoding, which nobody reads."""
         response = requests.Response()
         response.status_code = resp.status
         response.headers = CaseInsensitiveDict(resp.headers)
@@ -201,7 +205,7 @@ class DeadlineAdapter(requests.adapters.HTTPAdapter):
 
 
 class BearerKey(requests.auth.AuthBase):
-    """Add the key to a request (interface: Authentication), and to nothing else."""
+    """The secret key, which requests puts into the header (interface: Authentication)."""
 
     __slots__ = ("_source",)
 
@@ -217,12 +221,12 @@ class BearerKey(requests.auth.AuthBase):
         return request
 
     def key(self) -> str:
-        """Give the key, read anew; raise `UnusableKey` without quoting it (case C19)."""
+        """Return the key, read anew; raise `UnusableKey`, which does not quote it (case C19)."""
         return read_key(self._source)
 
 
 class _Session(requests.Session):
-    """Follow nothing, remember nothing, read nothing from the environment."""
+    """A session that follows no redirect, keeps no cookie and reads no environment."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -234,7 +238,7 @@ class _Session(requests.Session):
     def send(self, request: requests.PreparedRequest, **named: Any) -> requests.Response:
         """Send by the adapter, and do nothing that a session does around that.
 
-        Cookies, hooks and redirects are what we do not want, and take a tenth of a call's time.
+        We want no cookies, hooks and redirects, and they take a tenth of a call's time.
         """
         named.pop("allow_redirects", None)
         return self.get_adapter(request.url or "").send(request, **named)
@@ -244,7 +248,7 @@ _threads = threading.local()
 
 
 def thread_session() -> _Session:
-    """Give this thread's session, a new one in a forked child."""
+    """Return this thread's session; a forked child gets a new one."""
     pid, session = getattr(_threads, "session", (None, None))
     if session is None or pid != os.getpid():
         session = _Session()

@@ -1,9 +1,8 @@
-"""Open the service's envelope strictly, and name what is wrong with an answer.
+"""The envelope around the service's JSON, and the error that any other response means.
 
-The outcome of the call is the top-level `status`, which must be exactly `true` (interface:
-Response envelope). What the service does when it refuses is not shown there; the HTTP status
-is the main signal then, and an envelope that says `false` is the proof that it was the service
-that spoke, not a proxy in between.
+The outcome of a call is the top-level `status`, which must be exactly `true` (interface: Response
+envelope). The interface does not show refusals. For them the HTTP status counts, and an envelope
+of status `false` proves that the service itself answered, not a proxy.
 """
 
 import datetime as dt
@@ -13,7 +12,7 @@ from decimal import Decimal, InvalidOperation
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
-from payments_pages.client.responses import Answer
+from payments_pages.client.responses import Response
 from payments_pages.exceptions import (
     AuthenticationFailed,
     InvalidResponse,
@@ -43,29 +42,29 @@ def parse_json(body: bytes) -> Any:
             body.decode("utf-8"), parse_float=_decimal, parse_int=_integer, parse_constant=str
         )
     except (ValueError, RecursionError):
-        # The parser's own error quotes the body, so the new one is raised after its end.
+        # The parser's own error quotes the body; ours, raised below, does not carry it.
         pass
     raise InvalidResponse("The service's answer is not JSON.")
 
 
 def open_envelope(
-    answer: Answer,
+    response: Response,
     *,
     unknown_statuses: Collection[int] = (),
     clean: Callable[[str], str] = str,
 ) -> dict[str, Any]:
-    """Give the envelope of a call that succeeded, or raise the `ServiceError` that fits.
+    """Return the envelope of a call that succeeded, or raise the `ServiceError` that fits.
 
     `unknown_statuses` are the HTTP statuses that, with an envelope of status false, mean
-    "unknown now" (`NotFound`). `clean` takes secrets out of the service's message.
+    "unknown now" (`NotFound`). `clean` removes secrets from the service's message.
 
     A 2xx whose status is exactly false is `RequestRefused`: the service says so itself. Any
     other 2xx without status true is `InvalidResponse`.
     """
-    envelope = _object(answer.body)
-    if envelope is not None and 200 <= answer.status < 300 and envelope.get("status") is True:
+    envelope = _object(response.body)
+    if envelope is not None and 200 <= response.status < 300 and envelope.get("status") is True:
         return envelope
-    raise _failure(answer, envelope, unknown_statuses, clean)
+    raise _failure(response, envelope, unknown_statuses, clean)
 
 
 def retry_after_seconds(header: str) -> int | None:
@@ -83,13 +82,13 @@ def retry_after_seconds(header: str) -> int | None:
 
 
 def _failure(
-    answer: Answer,
+    response: Response,
     envelope: dict[str, Any] | None,
     unknown_statuses: Collection[int],
     clean: Callable[[str], str],
 ) -> ServiceError:
-    status = answer.status
-    wait = retry_after_seconds(answer.retry_after)
+    status = response.status
+    wait = retry_after_seconds(response.retry_after)
     message = None if envelope is None else envelope.get("message")
     refused = envelope is not None and envelope.get("status") is False
     # Known fact, not promised: some answers to a wrong key are a 400 with just these words.

@@ -1,4 +1,4 @@
-"""Build the client that this site's settings name: the one place where the two meet."""
+"""The client that this site's settings describe."""
 
 from payments_pages.client.operations import Client
 from payments_pages.client.resilience import Gates
@@ -8,7 +8,7 @@ from payments_pages.db import refuse_open_transaction
 __all__ = ["GATES", "get_client"]
 
 GATES = Gates()
-"""What this process knows of the service's health; holds no setting."""
+"""The calls in progress and the breakers of this process."""
 
 
 def get_client() -> Client:
@@ -20,13 +20,10 @@ def get_client() -> Client:
     return Client(
         secret_key=conf.secret_key,
         base_url=conf.base_url,
-        connect_timeout=conf.connect_timeout,
-        read_timeout=conf.read_timeout,
-        deadline=conf.deadline,
+        limits=conf.limits,
         unknown_statuses=conf.unknown_statuses,
         before_call=_refuse_open_transaction,
         gates=GATES,
-        max_calls=conf.max_calls,
     )
 
 

@@ -1,6 +1,6 @@
-"""Say in our words what a foreign exception of the wire means: one class of ours for each.
+"""What the exceptions of requests, urllib3 and http.client mean: one error of ours for each.
 
-The exceptions of `requests` hold the request, and with it the key: nothing of them goes along.
+An exception of `requests` has the request, and with it the key: our error keeps nothing of it.
 """
 
 import ssl
@@ -82,19 +82,19 @@ def failure_from(error: BaseException) -> ServiceError:
 
 
 def is_broken(error: BaseException) -> bool:
-    """Tell whether an open connection ended: the sign of one kept alive for too long."""
+    """Tell whether an open connection was cut: so ends one that was kept alive for too long."""
     causes = tuple(_causes(error))
     garbled = any(isinstance(cause, urllib3.exceptions.InvalidChunkLength) for cause in causes)
     return not garbled and any(isinstance(cause, _CUT) for cause in causes)
 
 
 def is_worth_repeating(error: BaseException) -> bool:
-    """Tell whether a call that failed so may work a moment later: refused, reset, cut off.
+    """Tell whether a call that failed with this error may work a moment later (our decision).
 
-    Also when no connection came about in time: the service has had nothing to do for it, and
-    another connection may be led to a node that lives. Not after silence on a connection that
-    stands, for there the service may still be at work on the first call; nor for a certificate,
-    nor for what cannot be sent or is not HTTP (our decision).
+    - Yes: refused, reset or cut off; and no connection in time, because the service has not seen
+      the call and another connection may lead to another node.
+    - No: silence on an open connection, because the service may still be working on the first
+      call; a certificate; a request that cannot be sent; a response that is not HTTP.
     """
     causes = tuple(_causes(error))
     slow = _is_late(causes) and not any(isinstance(cause, _UNCONNECTED) for cause in causes)

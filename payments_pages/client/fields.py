@@ -1,4 +1,4 @@
-"""Read the fields of a JSON object: tolerant in reading, strict afterwards."""
+"""The fields of a JSON object, read with tolerance into strict types."""
 
 import datetime as dt
 import re
@@ -7,27 +7,27 @@ from decimal import Decimal
 from typing import Any, Final
 
 from payments_pages.client.payloads import (
-    INT_MAX,
-    INT_MIN,
+    MIN_INTEGER,
     clean_text,
+    integer_of,
     json_text,
     scrub,
     storable,
-    whole_of,
 )
+from payments_pages.money import MAX_AMOUNT
 
-__all__ = ["FieldReader", "read_moment", "read_whole"]
+__all__ = ["FieldReader", "read_datetime", "read_integer"]
 
 MAX_SET_ASIDE: Final = 10_000
 _DIGITS = re.compile(r"\d{1,20}", re.ASCII)
 
 
-def read_whole(value: Any) -> int | None:
+def read_integer(value: Any) -> int | None:
     """Read a whole number that fits 64 bits; None for everything else.
 
     Taken: int, a whole float or Decimal (`10000.0`, `1e4`), text of ASCII digits. Not taken:
-    booleans, `"10000.00"`, `10000.4`, `"10,000"`, NaN (case C41). A negative number is read;
-    what to think of it is the policy's business.
+    booleans, `"10000.00"`, `10000.4`, `"10,000"`, NaN (case C41). A negative number is read; the
+    policy decides about it.
     """
     kind = type(value)
     if kind is str:
@@ -35,13 +35,13 @@ def read_whole(value: Any) -> int | None:
     elif kind is int:
         number = value
     elif kind is float or kind is Decimal:
-        number = whole_of(Decimal(value))
+        number = integer_of(Decimal(value))
     else:
         return None
-    return number if number is not None and INT_MIN <= number <= INT_MAX else None
+    return number if number is not None and MIN_INTEGER <= number <= MAX_AMOUNT else None
 
 
-def read_moment(value: Any) -> dt.datetime | None:
+def read_datetime(value: Any) -> dt.datetime | None:
     """Read an ISO 8601 text to an aware datetime in UTC; None if it is not a date.
 
     The service's own samples hold impossible dates such as 30 February. A date without a zone
@@ -50,17 +50,17 @@ def read_moment(value: Any) -> dt.datetime | None:
     if type(value) is not str or len(value) > 64:
         return None
     try:
-        moment = dt.datetime.fromisoformat(value)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=dt.UTC)
-        moment = moment.astimezone(dt.UTC)
+        found = dt.datetime.fromisoformat(value)
+        if found.tzinfo is None:
+            found = found.replace(tzinfo=dt.UTC)
+        found = found.astimezone(dt.UTC)
     except (ValueError, OverflowError):
         return None
-    return moment if moment.year >= 1000 else None
+    return found if found.year >= 1000 else None
 
 
 class FieldReader:
-    """Read the fields of one JSON object and remember, in `unreadable`, what did not fit.
+    """A reader of the fields of one JSON object; `unreadable` has the values that did not fit.
 
     `unreadable` maps a wire field to its value as text, at most `MAX_SET_ASIDE` characters.
     """
@@ -82,22 +82,22 @@ class FieldReader:
         """
         return self._text(name, limit, replacement="\ufffd")
 
-    def whole(self, name: str) -> int | None:
-        """Read a whole number of 64 bits (see `read_whole`); null and absent are None."""
+    def integer(self, name: str) -> int | None:
+        """Read a whole number of 64 bits (see `read_integer`); null and absent are None."""
         value = self.payload.get(name)
-        number = read_whole(value)
+        number = read_integer(value)
         if number is None and value is not None:
             self.set_aside(name, value)
         return number
 
-    def moment(self, *names: str) -> dt.datetime | None:
+    def datetime(self, *names: str) -> dt.datetime | None:
         """Read the date under the first of `names` that is there at all."""
         name = next((name for name in names if name in self.payload), names[0])
         value = self.payload.get(name)
-        moment = read_moment(value)
-        if moment is None and value not in (None, ""):
+        found = read_datetime(value)
+        if found is None and value not in (None, ""):
             self.set_aside(name, value)
-        return moment
+        return found
 
     def mapping(self, name: str) -> dict[str, Any]:
         """Read a JSON object, storable; null and absent are `{}`."""

@@ -1,22 +1,25 @@
-"""Call the service's six operations (interface: Endpoints) and believe as little as possible.
+"""The service's six operations (interface: Endpoints).
 
     client = Client(secret_key="sk_test_...", base_url="https://service.example/api")
     client.verify_transaction("PPG-1001").status
 
-Settings, databases and decisions are none of its business. Every operation raises
-`ServiceError` or one of its kinds when there is no answer to act upon, `InvalidReference` for
-text that cannot stand in a path, and `ValueError` for arguments that no call could carry. An
-error of `create_page` or `update_page` says in `maybe_done` whether the service may have carried
-the request out all the same.
+The client knows no settings and no database. Every operation raises
+
+- `ServiceError`, or a subclass, if there is no usable response,
+- `InvalidReference` for a text that cannot stand in a path,
+- `ValueError` for arguments that no call could send.
+
+An error of `create_page` or `update_page` says in `maybe_done` whether the service may have
+carried the request out all the same.
 """
 
 import datetime as dt
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from payments_pages.client.envelope import open_envelope
 from payments_pages.client.resilience import Gates
-from payments_pages.client.resources import PageList, PageResource, SkippedPage, TransactionResource
+from payments_pages.client.resources import PageList, PageResource, TransactionResource
 from payments_pages.client.targets import Target
 from payments_pages.client.transport import SIZE_LIMIT, Transport
 from payments_pages.exceptions import (
@@ -27,21 +30,22 @@ from payments_pages.exceptions import (
     ServiceError,
     ServiceUnavailable,
 )
+from payments_pages.limits import DEFAULT_LIMITS, Limits
 
-__all__ = ["MAX_LISTS", "Client", "Moment", "iso_text", "minor_units", "page_key", "positive"]
+__all__ = ["Client", "DateOrTime", "checked_amount", "checked_count", "iso_format", "page_key"]
 
-Moment = dt.datetime | dt.date
+DateOrTime = dt.datetime | dt.date
 
 
-def minor_units(amount: int) -> int:
-    """Give an amount back if it is a positive int of minor units; else raise `ValueError`."""
+def checked_amount(amount: int) -> int:
+    """Return an amount that is a positive int of minor units; else raise `ValueError`."""
     if type(amount) is not int or amount < 1:
         raise ValueError("An amount is a positive int of minor units.")
     return amount
 
 
-def positive(number: int) -> int:
-    """Give a number of the paging back if it is a positive int; else raise `ValueError`."""
+def checked_count(number: int) -> int:
+    """Return a number of the paging that is a positive int; else raise `ValueError`."""
     if type(number) is not int or number < 1:
         raise ValueError("per_page and page are positive integers.")
     return number
@@ -54,20 +58,16 @@ def page_key(id_or_slug: int | str) -> str:
     return str(id_or_slug)
 
 
-def iso_text(moment: Moment) -> str:
+def iso_format(value: DateOrTime) -> str:
     """Write ISO 8601: a date as it is, a datetime in UTC with Z.
 
     Raise `ValueError` for a naive datetime: it could mean any hour.
     """
-    if not isinstance(moment, dt.datetime):
-        return moment.isoformat()
-    if moment.utcoffset() is None:
+    if not isinstance(value, dt.datetime):
+        return value.isoformat()
+    if value.utcoffset() is None:
         raise ValueError("from_ and to are dates or aware datetimes.")
-    return moment.astimezone(dt.UTC).replace(tzinfo=None).isoformat() + "Z"
-
-
-MAX_LISTS: Final = 1_000
-"""Lists that `iterate_pages` asks for before it takes the listing for an endless one."""
+    return value.astimezone(dt.UTC).replace(tzinfo=None).isoformat() + "Z"
 
 
 LIST_SIZE_LIMIT: Final = 5 * 1024 * 1024
@@ -81,15 +81,16 @@ _T = TypeVar("_T")
 
 
 class Client:
-    """Speak to the service with one secret key.
+    """The service's operations under one secret key.
 
-    Times are in seconds; `deadline` bounds a whole call. `unknown_statuses` are the HTTP
-    statuses that mean "unknown now" when the service's envelope comes with them: the interface
-    shows none, 404 is the likely one, 400 is seen as well (known fact). `before_call` is run
-    with the operation's name before every call and may refuse it by raising. With `gates`, shared
-    by the clients of a process, at most `max_calls` calls wait at once and a service that keeps
-    failing is left alone for a while. A client is cheap to build and safe to share: connections
-    belong to the thread that calls.
+    - `limits`: how long a call may take, and how many calls may wait at once.
+    - `unknown_statuses`: HTTP statuses that mean "unknown now" when the service's envelope comes
+      with them. The interface shows none; 404 is the likely one, 400 has been seen.
+    - `before_call`: called with the operation's name before every call; refuses it by raising.
+    - `gates`: shared by the clients of a process; counts the calls that wait, and stops calls to a
+      service that keeps failing, for a while. None: neither is done.
+
+    A client is cheap to build and safe to share: connections belong to the thread that calls.
     """
 
     def __init__(
@@ -97,24 +98,18 @@ class Client:
         *,
         secret_key: str | Callable[[], str],
         base_url: str,
-        connect_timeout: float = 3,
-        read_timeout: float = 5,
-        deadline: float = 8,
+        limits: Limits = DEFAULT_LIMITS,
         unknown_statuses: Collection[int] = (404,),
         before_call: Callable[[str], None] | None = None,
         ca_bundle: str | None = None,
         gates: Gates | None = None,
-        max_calls: int = 4,
     ) -> None:
         self._transport = Transport(
             secret_key=secret_key,
             base_url=base_url,
-            connect_timeout=connect_timeout,
-            read_timeout=read_timeout,
-            deadline=deadline,
+            limits=limits,
             ca_bundle=ca_bundle,
             gates=gates,
-            max_calls=max_calls,
         )
         self._unknown_statuses = frozenset(unknown_statuses)
         self._before_call = before_call
@@ -139,7 +134,7 @@ class Client:
         out: the service makes a slug only when none is sent (case C60).
         """
         optional = {
-            "amount": None if amount is None else str(minor_units(amount)),
+            "amount": None if amount is None else str(checked_amount(amount)),
             "description": description,
             "slug": slug,
             "redirect_url": redirect_url,
@@ -154,14 +149,17 @@ class Client:
         *,
         per_page: int = 50,
         page: int = 1,
-        from_: Moment | None = None,
-        to: Moment | None = None,
+        from_: DateOrTime | None = None,
+        to: DateOrTime | None = None,
     ) -> PageList:
         """List one page of pages; `from_` and `to` are dates or aware datetimes."""
-        query: dict[str, str | int] = {"perPage": positive(per_page), "page": positive(page)}
-        for key, moment in (("from", from_), ("to", to)):
-            if moment is not None:
-                query[key] = iso_text(moment)
+        query: dict[str, str | int] = {
+            "perPage": checked_count(per_page),
+            "page": checked_count(page),
+        }
+        for key, value in (("from", from_), ("to", to)):
+            if value is not None:
+                query[key] = iso_format(value)
 
         def read(envelope: dict[str, Any]) -> PageList:
             items = envelope.get("data")
@@ -172,35 +170,6 @@ class Client:
         return self._call(
             "list_pages", "GET", "/page", query=query, size_limit=LIST_SIZE_LIMIT, read=read
         )
-
-    def iterate_pages(
-        self,
-        *,
-        per_page: int = 50,
-        from_: Moment | None = None,
-        to: Moment | None = None,
-    ) -> Iterator[PageResource]:
-        """Yield every page once, however the lists overlap (case C58).
-
-        End at an empty list or at one that brings nothing new: a short list is no end, for the
-        largest perPage is not shown. After the last one, raise `InvalidResponse` if an item
-        could not be read or `MAX_LISTS` did not suffice: who compares must know that the
-        listing was not complete.
-        """
-        seen: set[int] = set()
-        skipped: list[SkippedPage] = []
-        for number in range(1, MAX_LISTS + 1):
-            found = self.list_pages(per_page=per_page, page=number, from_=from_, to=to)
-            skipped += found.skipped
-            fresh = {page.id: page for page in found.items if page.id not in seen}
-            seen.update(fresh)
-            yield from fresh.values()
-            if not fresh:
-                break
-        else:
-            raise InvalidResponse(f"The listing of pages does not end after {MAX_LISTS} lists.")
-        if skipped:
-            raise InvalidResponse(f"{len(skipped)} listed pages cannot be read: {skipped[0].why}")
 
     def fetch_page(self, id_or_slug: int | str) -> PageResource:
         """Fetch one page by id or slug; raise `NotFound` if the service does not know it."""
@@ -215,12 +184,12 @@ class Client:
         description: str | None = None,
         active: bool | None = None,
     ) -> PageResource:
-        """Change a page; only what is given is sent, save `name`, which the service requires.
+        """Change a page; None is not sent. `name` always is, because the service requires it.
 
         `amount` is in minor units and goes out as an integer (interface: accepted on update).
         """
         optional = {
-            "amount": None if amount is None else minor_units(amount),
+            "amount": None if amount is None else checked_amount(amount),
             "description": description,
             "active": active,
         }
@@ -286,19 +255,19 @@ class Client:
         except ServiceError as error:
             if method != "GET" and _may_be_done(error):
                 error.maybe_done = True
-            # Error reporters copy the variables of every frame: those below hold the key's
-            # header and the payer's data. The message says enough.
+            # Error reporters copy the variables of every frame, and those below have the key's
+            # header and the payer's data. The message is enough.
             failure = error.with_traceback(None)
         raise failure
 
     def _envelope(
         self, method: str, target: Target, json_body: Mapping[str, Any] | None, size_limit: int
     ) -> dict[str, Any]:
-        answer = self._transport.exchange(
+        response = self._transport.exchange(
             method, target, json_body=json_body, size_limit=size_limit
         )
         return open_envelope(
-            answer, unknown_statuses=self._unknown_statuses, clean=self._transport.redacted
+            response, unknown_statuses=self._unknown_statuses, clean=self._transport.redacted
         )
 
 

@@ -1,7 +1,7 @@
-"""Make JSON of the wire storable on every database, without the reusable card code.
+"""JSON of the service as every database can store it, without the reusable card code.
 
-What a column cannot hold must never lose a payment (cases C37, C44, C45), so nothing here
-raises: what does not fit becomes text.
+A value that a column cannot hold must never lose a payment (cases C37, C44, C45). So nothing here
+raises: a value that does not fit becomes text.
 """
 
 import json
@@ -10,24 +10,24 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
+from payments_pages.money import MAX_AMOUNT
+from payments_pages.redaction import REMOVED
+
 __all__ = [
-    "INT_MAX",
-    "INT_MIN",
     "MAX_DEPTH",
+    "MIN_INTEGER",
     "clean_text",
+    "integer_of",
     "json_text",
     "scrub",
     "storable",
-    "whole_of",
 ]
 
 MAX_DEPTH: Final = 20
 """Levels of JSON kept as JSON: MariaDB takes no more than 32."""
 
-INT_MIN: Final = -(2**63)
-INT_MAX: Final = 2**63 - 1
+MIN_INTEGER: Final = -MAX_AMOUNT - 1
 MAX_KEY: Final = 1_000
-REMOVED: Final = "[removed]"
 # PostgreSQL refuses NUL in text and JSON; no driver can encode half a surrogate pair.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 # A shorter text has no room for the key of a code, in JSON or out of it.
@@ -39,7 +39,7 @@ _CODE_IN_TEXT = re.compile(
 
 
 def clean_text(text: str, replacement: str = "") -> str:
-    """Take NUL and lone surrogates out of `text`: no database here stores them."""
+    """Remove NUL and lone surrogates from `text`: not every database stores them."""
     if text.isascii() and "\0" not in text:
         return text
     return _UNSTORABLE.sub(replacement, text)
@@ -117,23 +117,25 @@ def _scalar(value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
-        return value if INT_MIN <= value <= INT_MAX else _digits(value)
+        return value if MIN_INTEGER <= value <= MAX_AMOUNT else _digits(value)
     if isinstance(value, float | Decimal):
-        return _number(Decimal(value) if isinstance(value, Decimal) else Decimal(repr(value)))
+        return _storable_decimal(
+            Decimal(value) if isinstance(value, Decimal) else Decimal(repr(value))
+        )
     return clean_text(str(value))
 
 
-def _number(value: Decimal) -> int | float | str:
-    whole = whole_of(value)
+def _storable_decimal(value: Decimal) -> int | float | str:
+    whole = integer_of(value)
     if whole is not None:
-        return whole if INT_MIN <= whole <= INT_MAX else str(value)
+        return whole if MIN_INTEGER <= whole <= MAX_AMOUNT else str(value)
     if value.is_finite() and -300 < value.adjusted() < 18 and Decimal(repr(float(value))) == value:
         return float(value)
     return str(value)
 
 
-def whole_of(value: Decimal) -> int | None:
-    """Give the whole number a Decimal is; the exponent is looked at before `int()` spells it."""
+def integer_of(value: Decimal) -> int | None:
+    """Return the integer that a Decimal equals, or None; check its exponent before `int()` writes it out."""
     if not value.is_finite() or value.adjusted() > 20 or value != value.to_integral_value():
         return None
     return int(value)
@@ -152,7 +154,7 @@ def _names_code(key: str) -> bool:
 
 
 def scrub(text: str, codes: tuple[str, ...]) -> str:
-    """Take the reusable card code out of a text, and out of the JSON it may hold."""
+    """Remove the reusable card code from a text, and from JSON inside the text."""
     for code in codes:
         if code in text:
             text = text.replace(code, REMOVED)

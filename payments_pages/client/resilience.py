@@ -1,4 +1,4 @@
-"""Keep one bulkhead for a process and one breaker for each service and key in it."""
+"""One bulkhead for each process, and in it one circuit breaker for each service and key."""
 
 import math
 import os
@@ -14,15 +14,15 @@ from payments_pages.exceptions import NotAsked
 __all__ = ["BREAKER_PAUSE", "FAILURES", "PATIENCE", "Breaker", "Bulkhead", "Gates"]
 
 PATIENCE: Final = 0.25
-"""Seconds. While every call inside is younger, whoever finds no place waits for one (our decision).
+"""Seconds. How long a call waits for a place while every call inside is younger than that (our decision).
 
-In a rush on a healthy service a place is free in a moment. When a call is older, the service is
-slow, and nobody more waits: what a service that hangs can cost is this long, once.
+In a rush on a healthy service a place becomes free in a moment. If a call is older, the service
+is slow, and further calls do not wait: a service that hangs costs this time once.
 """
 
 
 class Bulkhead:
-    """Count who is inside, and since when. Safe to share between threads."""
+    """The calls in progress, each with its start. Safe to share between threads."""
 
     __slots__ = ("_entered", "_freed")
 
@@ -31,23 +31,23 @@ class Bulkhead:
         self._entered: deque[float] = deque()
 
     def enter(self, limit: int, *, patience: float = 0.0) -> bool:
-        """Take a place if fewer than `limit` are taken; who got True must `leave()`.
+        """Take a place if fewer than `limit` are taken; after True call `leave()`.
 
-        With `patience`, in seconds, wait for a place while no call inside is as old as that.
+        With `patience`, in seconds, wait for a place while every call in progress is younger.
         """
         with self._freed:
             while len(self._entered) >= limit:
-                young = self._entered[0] + patience - time.monotonic() if self._entered else 0.0
-                if young <= 0 or not self._freed.wait(young):
+                wait = self._entered[0] + patience - time.monotonic() if self._entered else 0.0
+                if wait <= 0 or not self._freed.wait(wait):
                     return False
             self._entered.append(time.monotonic())
             return True
 
     def leave(self) -> None:
-        """Give a place back.
+        """Free the oldest entry, whichever call ends.
 
-        Which of those inside leaves is not asked: the oldest is taken off, so that one long call
-        among quick ones is soon forgotten, and a service that hangs lets nobody leave.
+        A single slow call among fast ones is thus soon discounted. If the service hangs, no call
+        ends, and the limit holds.
         """
         with self._freed:
             self._entered.popleft()
@@ -63,9 +63,9 @@ BREAKER_PAUSE: Final = 10.0
 
 
 class Breaker:
-    """Be closed until `failures` in a row, then let one probe through every `pause` seconds.
+    """A circuit breaker: open after `failures` in a row, then one probe every `pause` seconds.
 
-    A success closes it. A probe that never reports, for its thread died, only costs a pause.
+    A success closes it. A probe whose thread died never reports; that only costs one pause.
     `clock` gives monotonic seconds. Safe to share between threads.
     """
 
@@ -86,7 +86,7 @@ class Breaker:
         self._probe_at = 0.0
 
     def admit(self) -> bool:
-        """Say whether a call may be made now; the caller reports with `succeed` or `fail`."""
+        """Tell whether a call may be made now; the caller reports with `succeed` or `fail`."""
         with self._lock:
             if self._in_a_row < self._failures:
                 return True
@@ -97,12 +97,12 @@ class Breaker:
             return True
 
     def succeed(self) -> None:
-        """Note that the service answered."""
+        """Record that the service answered."""
         with self._lock:
             self._in_a_row = 0
 
     def fail(self) -> None:
-        """Note that it did not, or is unwell."""
+        """Record that the service did not answer, or answered with a fault."""
         with self._lock:
             self._in_a_row += 1
             if self._in_a_row >= self._failures:
@@ -117,14 +117,14 @@ class Breaker:
 
 
 MAX_KEPT = 64
-"""Breakers kept; a key that is rotated by the hour must not fill the memory."""
+"""Breakers kept in memory; a key that is rotated by the hour adds one each time."""
 
 
 class Gates:
-    """Say before each call whether it may be made; share one among the clients of a process.
+    """The permission to call: a bulkhead and breakers, shared by the clients of a process.
 
-    Safe over a fork: what the parent knew stays with the parent's process number, so that a
-    lock held or a place taken at the moment of the fork binds no child.
+    Safe over a fork: entries belong to a process number, so that a lock or a place taken by the
+    parent at the moment of the fork does not count in the child.
     """
 
     def __init__(self, *, breaker: Callable[[], Breaker] = Breaker) -> None:
@@ -133,7 +133,7 @@ class Gates:
         self._breakers: dict[tuple[int, str, bytes], Breaker] = {}
 
     def forget(self) -> None:
-        """Close every breaker and take nobody for waiting: for tests that share a process."""
+        """Close every breaker and free every place: for tests that share a process."""
         self._bulkheads.clear()
         self._breakers.clear()
 
@@ -148,14 +148,15 @@ class Gates:
     def longest_pause(self) -> float:
         """Return the seconds until this process asks a failing service again; 0: no breaker is open."""
         process = os.getpid()
-        mine = [breaker for name, breaker in self._breakers.copy().items() if name[0] == process]
-        return max((breaker.opens_in() for breaker in mine), default=0.0)
+        own = [breaker for name, breaker in self._breakers.copy().items() if name[0] == process]
+        return max((breaker.opens_in() for breaker in own), default=0.0)
 
     @contextmanager
     def opened(self, base_url: str, key_hash: bytes, *, max_calls: int) -> Iterator[Breaker]:
-        """Hold one of `max_calls` places for one call; raise `NotAsked` when there is none or the breaker is open.
+        """Take one of `max_calls` places for one call.
 
-        The place is taken first: a probe of the breaker must not be spent on a full house.
+        Raise `NotAsked` if none is free or the breaker is open. The place is taken first, so that
+        a probe of the breaker is not used up when no place is free.
         """
         process = os.getpid()
         bulkhead = self._bulkheads.get(process) or self._bulkheads.setdefault(process, Bulkhead())

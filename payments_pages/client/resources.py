@@ -1,7 +1,7 @@
-"""Hold the service's JSON as frozen, typed copies (interface: Resources and their fields).
+"""The service's pages and transactions, as frozen dataclasses (interface: Resources and their fields).
 
-Tolerant in reading, strict afterwards: an odd value never loses a payment, it ends in
-`unreadable` as text and its field is empty. Amounts are integers of minor units.
+Reading is tolerant: a value that does not fit its field is kept as text in `unreadable`, and the
+field is empty, so that no payment is lost. Amounts are integers of minor units.
 """
 
 import datetime as dt
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, NoReturn, Self
 
-from payments_pages.client.fields import FieldReader, read_whole
+from payments_pages.client.fields import FieldReader, read_integer
 from payments_pages.client.payloads import clean_text, json_text, storable
 from payments_pages.exceptions import InvalidResponse, UnreadablePage
 
 __all__ = [
-    "LIMITS",
+    "MAX_LENGTHS",
     "PageList",
     "PageResource",
     "SkippedPage",
@@ -27,7 +27,7 @@ __all__ = [
 _SHOWN_NAME: Final = 60
 """Characters of a page's name that an error quotes."""
 
-LIMITS: Final[Mapping[str, int]] = MappingProxyType(
+MAX_LENGTHS: Final[Mapping[str, int]] = MappingProxyType(
     {
         "reference": 128,
         "status": 64,
@@ -45,17 +45,18 @@ LIMITS: Final[Mapping[str, int]] = MappingProxyType(
         "redirect_url": 2_000,
     }
 )
-"""Longest text of each field that a resource gives, in characters; the mirror's columns fit it."""
+"""Longest text of each field, in characters; the columns of the models hold as much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageResource:
-    """Be one hosted page as the service describes it.
+    """One hosted page as the service describes it.
 
-    `amount` is in minor units; None means that the payer chooses, or that the answer did not
-    say: `present` names the wire fields the answer held (a create's answer echoes neither
-    amount nor redirect_url, interface: Payment page). `unreadable` holds, as text, the values
-    that did not fit. `whole_name` is the name byte for byte, uncut; None if it is no text.
+    - `amount` is in minor units. None: the payer chooses, or the response did not say.
+    - `present`: names of the fields that the response had. (The response to a create has neither
+      amount nor redirect_url; interface: Payment page.)
+    - `unreadable`: by field, as text, the values that did not fit.
+    - `whole_name`: the name exactly as it came, not cut; None if it is no text.
     """
 
     id: int
@@ -86,11 +87,11 @@ class PageResource:
             raise UnreadablePage("A page in the answer is not an object.")
         read = FieldReader(payload)
         number, slug = payload.get("id"), str(payload.get("slug"))
-        if type(number) is not int or read_whole(number) is None:
+        if type(number) is not int or read_integer(number) is None:
             _refuse(payload, "has no integer id")
-        if not _is_key(payload.get("slug"), LIMITS["slug"]):
+        if not _is_key(payload.get("slug"), MAX_LENGTHS["slug"]):
             _refuse(payload, "has no usable slug")
-        amount = read_whole(payload.get("amount"))
+        amount = read_integer(payload.get("amount"))
         if amount is None and payload.get("amount") not in (None, ""):
             _refuse(payload, "has an amount that cannot be read")
         if amount is not None and amount <= 0:
@@ -100,19 +101,19 @@ class PageResource:
         fields = storable(fields) if isinstance(fields, list) else []
         return cls(
             id=number,
-            name=read.text("name", LIMITS["name"]),
-            description=read.text("description", LIMITS["description"]),
+            name=read.text("name", MAX_LENGTHS["name"]),
+            description=read.text("description", MAX_LENGTHS["description"]),
             slug=slug,
-            domain=read.word("domain", LIMITS["domain"]),
-            currency=read.word("currency", LIMITS["currency"]),
+            domain=read.word("domain", MAX_LENGTHS["domain"]),
+            currency=read.word("currency", MAX_LENGTHS["currency"]),
             amount=amount,
             # A page is active as created (interface: States); some back ends write 1 for true.
             active=_is_on(payload.get("active", True)),
-            redirect_url=read.text("redirect_url", LIMITS["redirect_url"]),
+            redirect_url=read.text("redirect_url", MAX_LENGTHS["redirect_url"]),
             metadata=read.json("metadata"),
             custom_fields=tuple(item for item in fields if isinstance(item, dict)),
-            created_at=read.moment("createdAt", "created_at"),
-            updated_at=read.moment("updatedAt", "updated_at"),
+            created_at=read.datetime("createdAt", "created_at"),
+            updated_at=read.datetime("updatedAt", "updated_at"),
             whole_name=name if type(name) is str else None,
             present=frozenset(str(name) for name in payload),
             unreadable=read.unreadable,
@@ -120,7 +121,7 @@ class PageResource:
 
 
 class SkippedPage(NamedTuple):
-    """Say which listed page was left out, and why; `number` is None where the list gives none."""
+    """A listed page that was left out, and why; `number` is None where the list has none."""
 
     number: int | None
     why: str
@@ -128,9 +129,9 @@ class SkippedPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageList:
-    """Be one answer of the list: its pages, and what it says about itself (None: nothing).
+    """One response of the list: its pages, and the paging that it reports (None: not reported).
 
-    `skipped` names each item that is no page we can read.
+    `skipped` has the items that cannot be read as a page.
     """
 
     items: tuple[PageResource, ...]
@@ -152,20 +153,20 @@ class PageList:
         numbers = meta if isinstance(meta, Mapping) else {}
         return cls(
             items=tuple(pages),
-            total=read_whole(numbers.get("total")),
-            per_page=read_whole(numbers.get("perPage")),
-            page=read_whole(numbers.get("page")),
+            total=read_integer(numbers.get("total")),
+            per_page=read_integer(numbers.get("perPage")),
+            page=read_integer(numbers.get("page")),
             skipped=tuple(skipped),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionResource:
-    """Be one transaction as verify describes it (interface: Transaction).
+    """One transaction as verify describes it (interface: Transaction).
 
-    `status` is verbatim; only exactly `"success"` is success. `amount` and `fees` are in minor
-    units of `currency`. An amount that cannot be read is None, and `amount_text` then shows what
-    came. The reusable card code is in no field; the payer's data is in no repr.
+    `status` is as it came; only exactly `"success"` is a success. `amount` and `fees` are in minor
+    units of `currency`. An amount that cannot be read is None, and `amount_text` then has its text.
+    No field has the reusable card code, and no repr has the payer's data.
     """
 
     reference: str
@@ -197,7 +198,7 @@ class TransactionResource:
         """
         if not isinstance(payload, Mapping):
             raise InvalidResponse("The transaction in the answer is not an object.")
-        if not _is_key(payload.get("reference"), LIMITS["reference"]):
+        if not _is_key(payload.get("reference"), MAX_LENGTHS["reference"]):
             raise InvalidResponse("The transaction in the answer has no usable reference.")
         if type(payload.get("status")) is not str:
             raise InvalidResponse("The transaction in the answer has no status.")
@@ -206,31 +207,26 @@ class TransactionResource:
         email = customer.get("email")
         return cls(
             reference=payload["reference"],
-            id=read.whole("id"),
-            domain=read.word("domain", LIMITS["domain"]),
-            status=read.word("status", LIMITS["status"]),
-            amount=read.whole("amount"),
+            id=read.integer("id"),
+            domain=read.word("domain", MAX_LENGTHS["domain"]),
+            status=read.word("status", MAX_LENGTHS["status"]),
+            amount=read.integer("amount"),
             amount_text=_amount_text(payload),
-            currency=read.word("currency", LIMITS["currency"]),
-            message=read.text("message", LIMITS["message"]),
-            gateway_response=read.text("gateway_response", LIMITS["gateway_response"]),
-            paid_at=read.moment("paid_at", "paidAt"),
-            created_at=read.moment("created_at", "createdAt", "transaction_date"),
-            channel=read.text("channel", LIMITS["channel"]),
-            ip_address=read.text("ip_address", LIMITS["ip_address"]),
-            fees=read.whole("fees"),
+            currency=read.word("currency", MAX_LENGTHS["currency"]),
+            message=read.text("message", MAX_LENGTHS["message"]),
+            gateway_response=read.text("gateway_response", MAX_LENGTHS["gateway_response"]),
+            paid_at=read.datetime("paid_at", "paidAt"),
+            created_at=read.datetime("created_at", "createdAt", "transaction_date"),
+            channel=read.text("channel", MAX_LENGTHS["channel"]),
+            ip_address=read.text("ip_address", MAX_LENGTHS["ip_address"]),
+            fees=read.integer("fees"),
             metadata=read.json("metadata"),
             log=read.mapping("log"),
             authorization=read.mapping("authorization"),
             customer=customer,
-            customer_email=email[: LIMITS["email"]] if isinstance(email, str) else "",
+            customer_email=email[: MAX_LENGTHS["email"]] if isinstance(email, str) else "",
             unreadable=read.unreadable,
         )
-
-    @property
-    def metadata_object(self) -> dict[str, Any]:
-        """Give the metadata as an object, whatever shape it came in."""
-        return read_metadata(self.metadata)
 
     def in_ascii(self) -> Self:
         """Return a copy that a column of any character set can hold.
@@ -251,7 +247,7 @@ class TransactionResource:
 
 
 def read_metadata(value: Any) -> dict[str, Any]:
-    """Read kept metadata as an object; `{}` if it holds none.
+    """Return stored metadata as a dict; `{}` if it is no JSON object.
 
     JSON text is decoded, twice at most (case C37: some clients encode it twice).
     """
@@ -267,7 +263,7 @@ def read_metadata(value: Any) -> dict[str, Any]:
 
 def _refuse(payload: Mapping[str, Any], why: str) -> NoReturn:
     """Raise `UnreadablePage` that names the page as far as the answer does."""
-    number, name = read_whole(payload.get("id")), payload.get("name") or payload.get("slug")
+    number, name = read_integer(payload.get("id")), payload.get("name") or payload.get("slug")
     words = ["A page" if number is None else f"Page {number}"]
     if isinstance(name, str) and (shown := " ".join(clean_text(name[:_SHOWN_NAME]).split())):
         words.append(f"“{shown}”")
@@ -291,11 +287,11 @@ def _is_on(flag: Any) -> bool:
 
 def _amount_text(payload: Mapping[str, Any]) -> str:
     """Show the amount that could not be read; `""` when it was read or is not there."""
-    if "amount" not in payload or read_whole(payload["amount"]) is not None:
+    if "amount" not in payload or read_integer(payload["amount"]) is not None:
         return ""
     value = storable(payload["amount"])
     text = value if isinstance(value, str) and value else json_text(value)
-    return text[: LIMITS["amount_text"]]
+    return text[: MAX_LENGTHS["amount_text"]]
 
 
 def _escaped(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Read an HTTP answer's body within a size, and no redirect at all."""
+"""The HTTP responses that we accept: no redirect, and no body beyond a size."""
 
 import zlib
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ import requests
 
 from payments_pages.exceptions import InvalidResponse
 
-__all__ = ["Answer", "read_answer"]
+__all__ = ["Response", "read_response"]
 
 PIECE: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """Be an HTTP answer: status, the two headers that matter, and the decoded body."""
+class Response:
+    """An HTTP response: status, the two headers that we use, and the decoded body."""
 
     status: int
     content_type: str = ""
@@ -23,11 +23,11 @@ class Answer:
     body: bytes = field(default=b"", repr=False)
 
 
-def read_answer(response: requests.Response, size_limit: int) -> Answer | InvalidResponse:
-    """Read a streamed response; the error is returned, so that it carries no other error.
+def read_response(response: requests.Response, size_limit: int) -> Response | InvalidResponse:
+    """Read a streamed response. An error is returned, not raised: it must not carry another one.
 
-    Refused are redirects, whose body would be believed, and bodies that are, decoded, larger
-    than `size_limit` bytes or compressed in no way we asked for.
+    Refused are redirects, because their body would be believed, and bodies that are larger than
+    `size_limit` bytes when decoded, or have another encoding than gzip.
     """
     status = response.status_code
     if 300 <= status < 400:
@@ -36,7 +36,7 @@ def read_answer(response: requests.Response, size_limit: int) -> Answer | Invali
     if body is None:
         return InvalidResponse("The answer is too large or compressed in no way we asked for.")
     headers = response.headers
-    return Answer(status, headers.get("Content-Type", ""), headers.get("Retry-After", ""), body)
+    return Response(status, headers.get("Content-Type", ""), headers.get("Retry-After", ""), body)
 
 
 def _body(response: requests.Response, limit: int) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Build the address of a call, so that no value can aim it elsewhere (case C11)."""
+"""The URL of a call, in which no value can change the path (case C11)."""
 
 import ipaddress
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _STEPS = frozenset({"", ".", ".."})
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Be the address of one call; `path`, with `{}` for its values, is what may be logged."""
+    """The URL of one call; `path`, with `{}` in place of its values, may be logged."""
 
     path: str
     url: str = field(repr=False)
@@ -26,8 +26,8 @@ def build_target(
 ) -> Target:
     """Put each value into its `{}` of `path`, as exactly one segment.
 
-    Raise `InvalidReference` for `""`, `"."` and `".."`: dots cannot be quoted, and every server
-    on the way may take them for a step up.
+    Raise `InvalidReference` for `""`, `"."` and `".."`: dots cannot be quoted, and any server on
+    the way may resolve them as a step up.
     """
     url = base_url + path.format(*map(_quoted, values))
     return Target(path, f"{url}?{urlencode(query)}" if query else url)
@@ -35,9 +35,9 @@ def build_target(
 
 @lru_cache(maxsize=64)
 def checked_base_url(base_url: str) -> str:
-    """Give `base_url` without its last slash; raise `ConfigurationError` if it cannot serve.
+    """Return `base_url` without its last slash; raise `ConfigurationError` if it is not usable.
 
-    Plain http is refused off loopback: the key would travel in the open.
+    Plain http is for loopback only: the key would travel unencrypted.
     """
     text = base_url.strip().rstrip("/")
     problem = _problem_of(text)

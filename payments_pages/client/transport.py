@@ -1,8 +1,8 @@
-"""Carry one HTTP exchange to the service, under a total deadline, and tell nobody the key.
+"""One HTTP exchange with the service, within a total deadline; the key reaches nobody else.
 
-What is refused here: redirects (their body would be believed), proxies and credentials from the
-environment (a `.netrc` would replace the key), unverified TLS, plain http off loopback, bodies
-beyond a size, and everything after the deadline, whatever came back.
+Refused are redirects (their body would be believed), proxies and credentials from the environment
+(a `.netrc` would replace the key), TLS that is not verified, plain http to another machine, bodies
+beyond a size, and every response after the deadline.
 """
 
 import hashlib
@@ -23,9 +23,10 @@ from payments_pages import __version__
 from payments_pages.client.connections import BearerKey, Deadline, thread_session, under
 from payments_pages.client.failures import FOREIGN, failure_from, is_broken, is_worth_repeating
 from payments_pages.client.resilience import Breaker, Gates
-from payments_pages.client.responses import Answer, read_answer
+from payments_pages.client.responses import Response, read_response
 from payments_pages.client.targets import Target, build_target, checked_base_url
 from payments_pages.exceptions import ConfigurationError, DeadlineExceeded, NotAsked, ServiceError
+from payments_pages.limits import DEFAULT_LIMITS, Limits
 from payments_pages.redaction import redact
 
 __all__ = ["SIZE_LIMIT", "Transport"]
@@ -34,7 +35,7 @@ SIZE_LIMIT: Final = 1024 * 1024
 PAUSES: Final = (0.05, 0.25)
 """Seconds, drawn between these two, before a GET is asked once more."""
 UNWELL: Final = frozenset({408, 425, 429})
-"""Statuses below 500 that say the service is unwell, and count for the breaker."""
+"""Statuses below 500 that the breaker counts as failures."""
 # A 429 asks for fewer calls, and a 501 will not change its mind.
 _WORTH_ASKING_AGAIN: Final = frozenset({408, 425, 500, 502, 503, 504})
 
@@ -60,30 +61,30 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """Tell how one attempt ended.
+    """The end of one attempt.
 
-    `stale`: a connection that was kept alive had been closed meanwhile. `again`: it failed in a
-    way that may have passed by now.
+    `stale`: the service had closed a connection that we kept alive. `again`: the failure may be
+    over a moment later.
     """
 
-    result: Answer | ServiceError
+    result: Response | ServiceError
     stale: bool
     again: bool
 
     @property
     def is_unwell(self) -> bool:
-        """Say whether it counts for the breaker: no answer to go by, 5xx, 408, 425, 429."""
+        """Tell whether the breaker counts it as a failure: no response, 5xx, 408, 425 or 429."""
         if isinstance(self.result, ServiceError):
             return True
         return self.result.status >= 500 or self.result.status in UNWELL
 
 
 class Transport:
-    """Exchange requests and answers with one service under one key.
+    """Requests to one service under one key, and its responses.
 
-    Times are in seconds. Connections are kept per process and thread, for all transports: a
-    connection shared over a fork gives the answers of one process to another. With `gates`, at
-    most `max_calls` calls wait at once and a service that keeps failing is left alone.
+    Connections are kept for each process and thread, not for each transport: a connection that two
+    processes share would give one process the response to the other. `gates` counts the calls in
+    progress, and stops calls to a service that keeps failing.
     """
 
     def __init__(
@@ -91,23 +92,17 @@ class Transport:
         *,
         secret_key: str | Callable[[], str],
         base_url: str,
-        connect_timeout: float = 3,
-        read_timeout: float = 5,
-        deadline: float = 8,
+        limits: Limits = DEFAULT_LIMITS,
         ca_bundle: str | None = None,
         gates: Gates | None = None,
-        max_calls: int = 4,
     ) -> None:
         self.base_url = checked_base_url(base_url)
         if ca_bundle is not None and not Path(ca_bundle).exists():
             raise ConfigurationError(f"There is no CA bundle at {ca_bundle}.")
         self._auth = BearerKey(secret_key)
         self._verify: str | bool = ca_bundle or True
-        self._connect_timeout = connect_timeout
-        self._read_timeout = read_timeout
-        self._deadline = deadline
+        self._limits = limits
         self._gates = gates
-        self._max_calls = max_calls
 
     def __repr__(self) -> str:
         return f"<Transport {self.base_url}>"
@@ -125,29 +120,25 @@ class Transport:
         *,
         json_body: Mapping[str, Any] | None = None,
         size_limit: int = SIZE_LIMIT,
-        budget: float | None = None,
-    ) -> Answer:
-        """Make one exchange within `budget` seconds (the deadline, unless less is given).
+    ) -> Response:
+        """Make one exchange within the deadline.
 
-        A GET that got no connection, or no answer, or a 500, 502, 503, 504, 408 or 425, is asked
-        once more if there is time; not after silence, for a service that is slow is not helped by
-        a second call, and not when it says with Retry-After to come later, which is never slept.
-        A GET or PUT on a connection that was kept alive for too long is sent again at once. A
-        POST is sent once.
+        - A GET is repeated once, if there is time, after no connection, a broken connection, or a
+          500, 502, 503, 504, 408 or 425.
+        - It is not repeated after a read timeout (a second call does not help a slow service), nor
+          when the response has Retry-After. We never sleep for Retry-After.
+        - A GET or PUT is sent again at once if the service had closed the kept connection.
+        - A POST is sent once.
 
-        Raise `NotAsked` when no call was made, `ServiceUnavailable`, `DeadlineExceeded` or
-        `InvalidResponse` (also for a redirect); their `maybe_done` is true when a write may have
+        Raise `NotAsked` if no call was made, `ServiceUnavailable`, `DeadlineExceeded` or
+        `InvalidResponse` (also for a redirect). Their `maybe_done` is true if a write may have
         reached the service.
         """
         request = self._request(method, target, json_body)
-        seconds = self._deadline if budget is None else min(budget, self._deadline)
-        deadline = Deadline(
-            seconds, connect_timeout=self._connect_timeout, read_timeout=self._read_timeout
-        )
-        call = _Call(request, target, deadline, size_limit)
+        call = _Call(request, target, Deadline(self._limits), size_limit)
         try:
             with self._gate(request) as breaker:
-                result = self._answered(call, breaker)
+                result = self._call_twice_at_most(call, breaker)
         except NotAsked as error:
             logger.info(
                 "service.not_asked: %s %s: %s",
@@ -166,9 +157,9 @@ class Transport:
             return nullcontext(Breaker())
         header = request.headers["Authorization"].encode()
         key_hash = hashlib.sha256(header).digest()
-        return self._gates.opened(self.base_url, key_hash, max_calls=self._max_calls)
+        return self._gates.opened(self.base_url, key_hash, max_calls=self._limits.max_calls)
 
-    def _answered(self, call: "_Call", breaker: Breaker) -> Answer | ServiceError:
+    def _call_twice_at_most(self, call: "_Call", breaker: Breaker) -> Response | ServiceError:
         """Try once, and once more where that may help; report both to the breaker."""
         first = self._timed_attempt(call, breaker, number=1)
         pause = _pause_before_repeat(call.request.method or "", first)
@@ -189,7 +180,7 @@ class Transport:
             breaker.succeed()
         milliseconds = round((time.monotonic() - started) * 1000)
         method, result = call.request.method, attempt.result
-        good = isinstance(result, Answer) and 200 <= result.status < 300
+        good = isinstance(result, Response) and 200 <= result.status < 300
         logger.log(
             logging.DEBUG if good else logging.INFO,
             "service.called: %s %s: %s, %s, %d ms, attempt %d",
@@ -211,7 +202,7 @@ class Transport:
         return attempt
 
     def redacted(self, text: str) -> str:
-        """Take the key, and all that looks like a secret, out of the service's words."""
+        """Remove the key, and all that looks like a secret, from a text of the service."""
         return redact(text, self._auth.key(), limit=300)
 
     def _request(
@@ -228,23 +219,23 @@ class Transport:
         return self._auth(request)
 
     def _attempt(self, call: "_Call") -> "_Attempt":
-        """Try once. The error is returned, not raised, so that it carries no other error."""
+        """Try once. An error is returned, not raised: it must not carry another one."""
         request, deadline = call.request, call.deadline
         deadline.connected = deadline.connecting = False
         response = None
         stale = again = False
-        result: Answer | ServiceError
+        result: Response | ServiceError
         try:
             with under(deadline):
                 response = thread_session().send(
                     request,
                     stream=True,
                     allow_redirects=False,
-                    timeout=(self._connect_timeout, self._read_timeout),
+                    timeout=(self._limits.connect_timeout, self._limits.read_timeout),
                     verify=self._verify,
                     proxies={},
                 )
-                result = read_answer(response, call.size_limit)
+                result = read_response(response, call.size_limit)
         except FOREIGN as error:
             result = failure_from(error)
             deadline.connecting |= isinstance(error, requests.ConnectTimeout)
@@ -253,7 +244,7 @@ class Transport:
             again = is_worth_repeating(error)
         connecting = deadline.connecting
         if deadline.remaining() <= 0:
-            # Whatever came back: a header phase cut short can look like an empty answer.
+            # Whatever came back: headers that were cut off can look like an empty response.
             result = DeadlineExceeded("The service did not answer within the call's time.")
         if isinstance(result, ServiceError):
             result.maybe_done = request.method != "GET" and not connecting
@@ -270,6 +261,6 @@ def _pause_before_repeat(method: str, attempt: _Attempt) -> float | None:
     if method != "GET":
         return None
     again = attempt.again
-    if isinstance(result, Answer):
+    if isinstance(result, Response):
         again = result.status in _WORTH_ASKING_AGAIN and not result.retry_after
     return random.uniform(*PAUSES) if again else None  # noqa: S311 - spreads load, guards nothing

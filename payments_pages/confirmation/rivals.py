@@ -18,7 +18,7 @@ def wait_while(is_busy: Callable[[], bool], *, patience: float) -> None:
     At most `MAX_CALLS` threads of a process wait so at once: reloads by one payer cannot hold
     them all. In a rush the next one waits a moment for a place, as it would for a call.
     """
-    if not is_busy() or not _WAITING.enter(conf.max_calls, patience=PATIENCE):
+    if not is_busy() or not _WAITING.enter(conf.limits.max_calls, patience=PATIENCE):
         return
     try:
         give_up = time.monotonic() + patience

@@ -1,12 +1,11 @@
-"""Keep the statements that every payment runs, compiled once per connection.
+"""The statements that every payment runs; `db.compiled` writes their SQL once per connection.
 
-Each is what the ORM would run for the queryset that stands here; see `statements` for why they
-are kept. Guards (compare-and-set) are written here like all others: what makes them guards is
-where the steps call them.
+Each does what the ORM does for the queryset that is written here. Guards (compare-and-set) look
+like all others: they are guards because of where the steps call them.
 """
 
 import datetime as dt
-from typing import Final
+from typing import Any, Final
 
 from django.db.models import (
     BigAutoField,
@@ -26,7 +25,7 @@ from django.db.models import (
 from django.db.models.lookups import Exact
 
 from payments_pages.choices import FulfilmentState, Reason, VerificationState
-from payments_pages.db import Given, Insert, Select, Unindexed, Update, UtcNow
+from payments_pages.db import Insert, Select, Unindexed, Update, UtcNow
 from payments_pages.models import (
     Event,
     ExpectedPayment,
@@ -53,60 +52,64 @@ __all__ = [
 ]
 
 VERIFICATION_BY_KEY: Final = Select(
-    lambda: Verification.objects.filter(reference_key=Given("key", CharField()))
+    lambda key: Verification.objects.filter(reference_key=key), key=CharField()
 )
 TRANSACTION_BY_KEY: Final = Select(
-    lambda: (
-        Transaction.objects.filter(reference_key=Given("key", CharField()))
+    lambda key: (
+        Transaction.objects.filter(reference_key=key)
         .select_related("fulfilment", "page", "expected_payment")
         .annotate(
             delivery_due=ExpressionWrapper(
                 Q(fulfilment__next_at__lte=UtcNow()), output_field=BooleanField()
             )
         )
-    )
+    ),
+    key=CharField(),
 )
-"""With all that hangs on it; `delivery_due`: by the database's clock, its fulfilment's time has come."""
+"""The transaction with its related rows; `delivery_due`: its fulfilment is due by the database's clock."""
 SETTLED_BY_KEY: Final = Select(
-    lambda: (
-        Transaction.objects.filter(reference_key=Given("key", CharField()))
+    lambda key: (
+        Transaction.objects.filter(reference_key=key)
         .select_related("fulfilment")
         .only("reference", "reference_key", "token", "fulfilment__state")
-    )
+    ),
+    key=CharField(),
 )
-"""No more than a door needs for what is settled; the other fields are read when asked for."""
+"""The fields that a door needs for a settled payment; the others are read when first asked for."""
 TRANSACTION_BY_TOKEN: Final = Select(
-    lambda: Transaction.objects.filter(token=Given("token", UUIDField())).select_related(
-        "fulfilment", "page"
-    )
+    lambda token: Transaction.objects.filter(token=token).select_related("fulfilment", "page"),
+    token=UUIDField(),
 )
 EXPECTED_BY_KEY: Final = Select(
-    lambda: ExpectedPayment.objects.filter(reference_key=Given("key", CharField())).select_related(
-        "page"
-    )
+    lambda key: ExpectedPayment.objects.filter(reference_key=key).select_related("page"),
+    key=CharField(),
 )
-PAGE_BY_TOKEN: Final = Select(lambda: PaymentPage.objects.filter(token=Given("token", UUIDField())))
+PAGE_BY_TOKEN: Final = Select(
+    lambda token: PaymentPage.objects.filter(token=token), token=UUIDField()
+)
 
-_CLAIMED: Final = {
-    "next_at": UtcNow() + Given("lease", DurationField()),
-    "asked_at": UtcNow(),
-    "named_at": UtcNow(),
-}
-INSERT_CLAIMED_VERIFICATION: Final = Insert(Verification, **_CLAIMED)
-INSERT_SIGNED_VERIFICATION: Final = Insert(Verification, **_CLAIMED, signed_success_at=UtcNow())
+
+def _claimed(lease: Any) -> dict[str, Any]:
+    return {"next_at": UtcNow() + lease, "asked_at": UtcNow(), "named_at": UtcNow()}
+
+
+INSERT_CLAIMED_VERIFICATION: Final = Insert(Verification, _claimed, lease=DurationField())
+INSERT_SIGNED_VERIFICATION: Final = Insert(
+    Verification,
+    lambda lease: {**_claimed(lease), "signed_success_at": UtcNow()},
+    lease=DurationField(),
+)
 INSERT_TRANSACTION: Final = Insert(Transaction)
 INSERT_ACCEPTED_FULFILMENT: Final = Insert(
-    Fulfilment, next_at=UtcNow() + Given("lease", DurationField())
+    Fulfilment, lambda lease: {"next_at": UtcNow() + lease}, lease=DurationField()
 )
 INSERT_EVENT: Final = Insert(Event)
 
 _REFRESHED_MEANWHILE: Final = Q(refresh_attempt__gte=F("attempts"))
 SETTLE_VERIFICATION: Final = Update(
-    lambda: (
+    lambda pk, attempt: (
         Verification.objects.filter(
-            Exact(Unindexed("state"), VerificationState.VERIFYING),
-            pk=Given("pk", BigAutoField()),
-            attempts=Given("attempt", IntegerField()),
+            Exact(Unindexed("state"), VerificationState.VERIFYING), pk=pk, attempts=attempt
         ),
         {
             "next_at": Case(
@@ -120,15 +123,15 @@ SETTLE_VERIFICATION: Final = Update(
             ),
             "last_error": "",
         },
-    )
+    ),
+    pk=BigAutoField(),
+    attempt=IntegerField(),
 )
 COMPLETE_FULFILMENT: Final = Update(
-    lambda: (
+    lambda pk, attempt: (
+        # By the primary key alone: an atomic handler may run long while this row is locked.
         Fulfilment.objects.filter(
-            # An atomic handler may be long, and this is locked meanwhile: one row, by its key.
-            Exact(Unindexed("state"), FulfilmentState.DELIVERING),
-            pk=Given("pk", BigAutoField()),
-            attempts=Given("attempt", IntegerField()),
+            Exact(Unindexed("state"), FulfilmentState.DELIVERING), pk=pk, attempts=attempt
         ),
         {
             "state": FulfilmentState.DELIVERED,
@@ -137,5 +140,7 @@ COMPLETE_FULFILMENT: Final = Update(
             "next_at": None,
             "last_error": "",
         },
-    )
+    ),
+    pk=BigAutoField(),
+    attempt=IntegerField(),
 )

@@ -86,7 +86,7 @@ def receive(
         page_claim=page_claim,
     )
     insert = INSERT_SIGNED_VERIFICATION if signed_success else INSERT_CLAIMED_VERIFICATION
-    lease = dt.timedelta(seconds=conf.deadline + LEASE_MARGIN)
+    lease = dt.timedelta(seconds=conf.limits.deadline + LEASE_MARGIN)
     using = primary_alias(Verification)
     try:
         retry_transient(lambda _number: insert.run(using, row, lease=lease), using=using)
@@ -222,4 +222,4 @@ def _conclude(claim: Claim, **changes: object) -> bool:
 
 
 def _lease_end() -> CombinedExpression:
-    return from_now(conf.deadline + LEASE_MARGIN)
+    return from_now(conf.limits.deadline + LEASE_MARGIN)

@@ -1,10 +1,10 @@
 """What differs between databases: their clock, short-lived errors, open transactions, locked rows.
 
-This room knows no model. Its statements may not be sent while a transaction of the caller's that
-they do not belong to is open; each function says so where it matters.
+This room knows no model. Some of its functions must not run inside an open transaction of the
+caller; they say so.
 """
 
-from payments_pages.db.compiled import Given, Insert, Select, Update
+from payments_pages.db.compiled import READ_AGAINST, Insert, Select, Update
 from payments_pages.db.expressions import Unindexed, UtcNow, from_now
 from payments_pages.db.indexes import CaseBlindIndex
 from payments_pages.db.row_locks import change_unless_held, refuse_held_row
@@ -17,8 +17,8 @@ from payments_pages.db.transactions import (
 from payments_pages.db.transient import is_transient, retry_transient
 
 __all__ = [
+    "READ_AGAINST",
     "CaseBlindIndex",
-    "Given",
     "Insert",
     "Select",
     "Unindexed",

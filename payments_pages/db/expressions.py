@@ -11,7 +11,7 @@ __all__ = ["Unindexed", "UtcNow", "from_now"]
 
 
 class UtcNow(Now):
-    """Ask the database for the time, in UTC, on every database.
+    """The database's time, in UTC on every database.
 
     Django's `Now()` gives MariaDB and MySQL the *session's* local time, while Django stores
     UTC: with a server east of Greenwich every lease would seem hours old.
@@ -23,11 +23,11 @@ class UtcNow(Now):
 
 
 class Unindexed(Func):
-    """Read a text column so that MariaDB and MySQL do not look rows up by it.
+    """A text column for which MariaDB and MySQL use no index.
 
-    Beside the primary key in a condition they may still choose an index on the state, and at
-    REPEATABLE READ then lock the gap beside its entry until the transaction ends: nobody could
-    open another delivery while a handler runs (case C22).
+    Although a condition has the primary key, they may choose an index on the state, and at
+    REPEATABLE READ they then lock the gap beside its entry until the transaction ends: no other
+    delivery could be opened while a handler runs (case C22).
     """
 
     arity = 1
@@ -41,9 +41,9 @@ class Unindexed(Func):
 
 
 def from_now(seconds: float) -> CombinedExpression:
-    """Build the expression for a moment `seconds` after the database's now.
+    """Return the expression for the time `seconds` after the database's now.
 
-    Leases and due times are set and read by the database's clock alone, so that a web server's
-    skewed clock can neither expire a lease early nor make one eternal (our decision).
+    Leases and due times are written and compared by the database's clock alone, so that the wrong
+    clock of a web server can neither end a lease early nor make it last for ever (our decision).
     """
     return UtcNow() + dt.timedelta(seconds=seconds)

@@ -1,4 +1,4 @@
-"""Index text so that Django's case-blind lookups find it, on every database."""
+"""An index of text for Django's case-insensitive lookups, on every database."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _FOLDED = {
 
 
 class _FoldedColumns(Columns):
-    """Be columns as the database compares them when case does not matter."""
+    """Columns as the database compares them without case."""
 
     template = "{column}"
 
@@ -26,10 +26,10 @@ class _FoldedColumns(Columns):
 
 
 class CaseBlindIndex(models.Index):
-    """Serve `iexact` and `istartswith`: a plain index serves neither of them.
+    """An index for `iexact` and `istartswith`, for which a plain index is not used.
 
-    An index on `Upper()` would do on PostgreSQL alone: MariaDB has no index on an expression, and
-    on SQLite those lookups are a `LIKE`, which only an index without case can serve.
+    An index on `Upper()` helps on PostgreSQL only: MariaDB has no index on an expression, and
+    SQLite runs those lookups as `LIKE`, for which it uses only an index without case.
     """
 
     def create_sql(self, model: Any, schema_editor: Any, using: str = "", **kwargs: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Change a row that somebody else may hold, without waiting for its lock.
+"""Changes of a row that another transaction may have locked, without waiting for the lock.
 
-An atomic handler holds the row of its delivery for as long as it runs, and it may never return.
-Whoever waits for such a row holds a thread and a connection meanwhile, and so would the next one.
+An atomic handler keeps the row of its delivery locked for as long as it runs, and it may never
+return. Each caller that waits for such a row keeps a thread and a connection busy.
 """
 
 import time
@@ -15,20 +15,20 @@ from payments_pages.db.transient import HeldRowError, is_lock_refused, retry_tra
 __all__ = ["change_unless_held", "refuse_held_row"]
 
 LOOKS: Final = (0.0, 0.01, 0.03, 0.06)
-"""Seconds before each look at a row. A rival that only looks, too, holds it for a moment."""
+"""Seconds before each look at a row. A rival that looks as well locks it for a moment."""
 
 
 def change_unless_held(rows: QuerySet[Any], pk: int, **changes: object) -> int | None:
-    """Change one of `rows` by compare-and-set, and wait for nobody: None, if somebody holds it.
+    """Change one of `rows` by compare-and-set, without waiting for a lock.
 
-    0 when it is no longer one of them, else 1. The conditions of `rows` are the guard, as
-    always. A *locking* read of the row goes before it, which says at once whether the row is
-    free, and keeps it so until the change is made. It is no snapshot's read: it sees what is
-    committed, or fails as the change itself would, and is then tried again.
+    Return 1 if it was changed, 0 if it is no longer one of `rows`, and None if another transaction
+    has locked it. The conditions of `rows` are the guard. A *locking* read of the row goes before
+    the change: it tells at once whether the row is free, and keeps it locked until the change is
+    made. Such a read does not use a snapshot: it sees what is committed, or fails as the change
+    would, and is then tried again.
 
-    May be part of a caller's transaction. On SQLite there is nothing to look at: whoever
-    writes holds the whole database, and the others wait for as long as the `timeout` in its
-    `OPTIONS` says.
+    May be part of a caller's transaction. SQLite has no locks of rows: a transaction that writes
+    locks the whole database, and the others wait for the `timeout` in its `OPTIONS`.
     """
     using = rows.db
     one = rows.filter(pk=pk)
@@ -43,7 +43,7 @@ def change_unless_held(rows: QuerySet[Any], pk: int, **changes: object) -> int |
             with transaction.atomic(using=using, savepoint=False):
                 return one.update(**changes) if _is_free(rows, pk) else None
         except OperationalError as error:
-            # A caller's transaction is not ours to go on with: the database may have ended it.
+            # Do not go on in a caller's transaction: the database may have ended it.
             if inside or not is_lock_refused(error):
                 raise
             return None
@@ -57,18 +57,18 @@ def change_unless_held(rows: QuerySet[Any], pk: int, **changes: object) -> int |
 
 
 def refuse_held_row(rows: QuerySet[Any], pk: int) -> None:
-    """Raise `HeldRowError`, at once, if somebody holds a row; else hold it to the transaction's end.
+    """Lock a row until the transaction ends; raise `HeldRowError` at once if another has locked it.
 
-    Before a change that a transaction cannot do without.
+    Call it before a change without which the transaction makes no sense.
     """
     if connections[rows.db].features.has_select_for_update and not _is_free(rows, pk):
-        raise HeldRowError("Somebody holds this row.")
+        raise HeldRowError("Another transaction has locked this row.")
 
 
 def _is_free(rows: QuerySet[Any], pk: int) -> bool:
-    """Lock a row by its primary key alone; False, at once, if somebody else has done so.
+    """Lock a row by its primary key alone; return False at once if another transaction has.
 
-    By other columns MariaDB and MySQL may meet the lock of another row, in an index.
+    By other columns MariaDB and MySQL may find the lock of another row, in an index.
     """
     features = connections[rows.db].features
     skips = features.has_select_for_update_skip_locked

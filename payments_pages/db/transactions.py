@@ -1,4 +1,4 @@
-"""Open transactions: who must not be inside one, and who must notice that one has ended."""
+"""Open transactions: code that must not run inside one, and code that must notice its end."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -35,10 +35,10 @@ def outside_transactions(view: View) -> View:
 
 
 def renew_connections() -> None:
-    """Close what is stale or broken, as Django does between requests, for work without requests.
+    """Close old and broken connections, as Django does between requests, for work without requests.
 
     Django's own `close_old_connections` also closes a connection with an open transaction: in a
-    `TestCase` of a merchant's, which is one long transaction, nothing would work after a sweep.
+    merchant's `TestCase`, which is one long transaction, nothing would work after a sweep.
     """
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
@@ -49,10 +49,10 @@ def renew_connections() -> None:
 def refuse_ended_transaction(using: str) -> Iterator[None]:
     """Raise `DeliveryError` before any statement once SQLite has ended the transaction by itself.
 
-    It rolls all back when the disk is full or fails, and for ON CONFLICT ROLLBACK and
-    RAISE(ROLLBACK). If the error is swallowed, the writes after it commit each for itself, and
-    the COMMIT that Django sends has nothing to do. The driver knows, so asking costs no query.
-    The other databases either refuse what comes next (PostgreSQL) or do not tell their driver.
+    SQLite rolls back by itself when the disk is full or fails, and for ON CONFLICT ROLLBACK and
+    RAISE(ROLLBACK). If the handler swallows the error, each later write commits alone, and Django's
+    COMMIT has nothing to do. The driver knows the state, so this costs no query. PostgreSQL refuses
+    the next statement itself; MariaDB and MySQL do not tell their driver.
     """
     connection = connections[using]
     if connection.vendor != "sqlite":
@@ -61,7 +61,7 @@ def refuse_ended_transaction(using: str) -> Iterator[None]:
 
     def refuse() -> None:
         line: Any = connection.connection
-        # A line that was closed under the transaction raises by itself.
+        # A connection that was closed inside the transaction raises by itself.
         if not connection.closed_in_transaction and not line.in_transaction:
             raise DeliveryError("The database has ended the transaction under the handler.")
 
@@ -77,10 +77,10 @@ def refuse_ended_transaction(using: str) -> Iterator[None]:
 def refuse_open_transaction(doing: str) -> None:
     """Raise `OpenTransactionError` if any connection of this thread has an open transaction.
 
-    The wrapper that Django's own TestCase opens does not count, as it does not for `durable`.
-    A connection with autocommit off counts: it is one long transaction, with or without a block.
+    The block that Django's own TestCase opens does not count, as it does not for `durable`. A
+    connection with autocommit off counts: it is one long transaction.
     """
-    # A thread that has not asked its database for anything yet knows of no connection.
+    # A thread that has not used its database yet has no connection in the list.
     connections[DEFAULT_DB_ALIAS]
     for connection in connections.all(initialized_only=True):
         blocks = getattr(connection, "atomic_blocks", [])

@@ -1,4 +1,4 @@
-"""Errors of the database that pass by themselves, and the second try after a brief one."""
+"""Errors of the database that end by themselves, and the next try after a brief one."""
 
 import random
 import sqlite3
@@ -19,10 +19,10 @@ Result = TypeVar("Result")
 
 
 _PAUSES = (0.03, 0.1, 0.3)
-"""Seconds, half as much or half again, before something is tried again."""
+"""Seconds before each further try, times a random factor from 0.5 to 1.5."""
 
 
-# What is over a moment later, so that it is worth another try at once.
+# Errors that are over a moment later, so that it is worth another try at once.
 #
 # Deadlock, lock wait, snapshot isolation, an interrupted statement or commit, a conflict of the
 # cluster's, too many connections, and the connection's own ends (MariaDB, MySQL).
@@ -42,16 +42,16 @@ _BRIEF_SQLSTATES = frozenset(
 _BRIEF_SQLITE = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
-# What lasts until the servers have changed places or somebody has made room: unknown all the
-# same, and no fault of the payment's, but a second try at once only keeps the payer waiting.
+# Errors that last until a failover is over or somebody has made room. They say nothing about the
+# payment either, but another try at once would only keep the payer waiting.
 #
 # Read-only after a failover, a node that has left its cluster, full disks, an account's hourly
 # limit, a host that is locked out (MariaDB, MySQL).
 _LONG_NUMBERS = frozenset({1021, 1047, 1114, 1129, 1226, 1290, 1792, 1836})
 
 
-# Read-only, full disk, no memory, and a transaction that was open or idle for too long: its second
-# run would be as long (PostgreSQL).
+# Read-only, full disk, no memory, and a transaction that was open or idle for too long: the next
+# run would take as long (PostgreSQL).
 _LONG_SQLSTATES = frozenset({"25006", "25P03", "25P04", "53100", "53200"})
 
 
@@ -61,7 +61,7 @@ _LONG_SQLITE = frozenset(
 
 
 class HeldRowError(OperationalError):
-    """A row that somebody else holds, for which nobody waits: look again later."""
+    """A row is locked by another transaction, and nobody waits for it: look again later."""
 
 
 def is_transient(error: BaseException) -> bool:
@@ -75,7 +75,7 @@ def is_lock_refused(error: BaseException) -> bool:
 
 
 def _is_brief(error: BaseException) -> bool:
-    """Tell whether it is worth another try at once."""
+    """Tell whether another try at once makes sense."""
     if isinstance(error, HeldRowError):
         return True
     code = _code_of(error)
@@ -89,7 +89,7 @@ def _is_brief(error: BaseException) -> bool:
 
 
 def _is_long(error: BaseException) -> bool:
-    """Tell whether it lasts until the database's keepers have done something."""
+    """Tell whether the error lasts until an administrator has done something."""
     code = _code_of(error)
     if isinstance(code, str):
         return code in _LONG_SQLSTATES
@@ -101,9 +101,9 @@ def _is_sqlites(error: BaseException) -> bool:
 
 
 def _code_of(error: BaseException) -> str | int | None:
-    """Return what the driver says: a SQLSTATE, MariaDB's number, SQLite's primary code, or nothing.
+    """Return the driver's code: a SQLSTATE, MariaDB's number, SQLite's primary code, or None.
 
-    The class alone says nothing: SQLite's "no such table" has the same one as its "locked".
+    The class is not enough: SQLite's "no such table" has the same class as its "locked".
     """
     if not isinstance(error, DatabaseError | InterfaceError):
         return None
@@ -119,14 +119,14 @@ def _code_of(error: BaseException) -> str | int | None:
 
 
 def retry_transient(action: Callable[[int], Result], *, using: str, within: float = 2.0) -> Result:
-    """Do it, and at most three times more when it ends in a brief error; the last one is raised.
+    """Run `action`; on a brief database error retry up to three times, then raise the last error.
 
-    `action` gets the number of the try, from 0. It must be a read, or a transaction of its own
-    (one statement outside of any is one) whose first statement is its fence: after a lost answer
-    to a commit the second try finds itself too late. Inside somebody's open transaction it is done
-    once, for what has failed there is not ours to undo.
-    An error that took more than `within` seconds to come, such as the end of a long wait for a
-    lock, is raised at once: a web thread must not wait for that again and again.
+    - `action` gets the number of the try, from 0. It must be a read, or a transaction of its own (a
+      single statement is one) whose first statement is its guard. If the answer to a commit was
+      lost, the guard of the next try no longer matches.
+    - Inside an open transaction of the caller it runs once, because only the caller can roll back.
+    - An error that took more than `within` seconds, such as the end of a long wait for a lock, is
+      raised at once: a web thread must not wait for that repeatedly.
     """
     if connections[using].in_atomic_block:
         return action(0)
@@ -137,6 +137,6 @@ def retry_transient(action: Callable[[int], Result], *, using: str, within: floa
         except (DatabaseError, InterfaceError) as error:
             if not _is_brief(error) or time.monotonic() - started > within:
                 raise
-            time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - keeps rivals apart
+            time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - only spreads the tries
             connections[using].close_if_unusable_or_obsolete()
     return action(len(_PAUSES))

@@ -1,1 +1,1 @@
-"""Hold the commands."""
+"""The management commands, and what they share."""

@@ -1,4 +1,4 @@
-"""Show how far a long command is, on a terminal only."""
+"""The progress of a long command, on a terminal only."""
 
 from django.core.management.base import OutputWrapper
 
@@ -6,7 +6,7 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """Rewrite one line of a terminal; write nothing into a pipe or a log."""
+    """One line of a terminal that is rewritten; nothing is written into a pipe or a log."""
 
     def __init__(self, stream: OutputWrapper) -> None:
         self._stream = stream
@@ -19,5 +19,5 @@ class Progress:
             self._stream.flush()
 
     def clear(self) -> None:
-        """Take the line away, for the summary."""
+        """Remove the line before the summary."""
         self.show("")

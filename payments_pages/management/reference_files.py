@@ -1,7 +1,7 @@
-"""Read references out of a file: one a line, or the table that the service exports.
+"""References from a file: one on each line, or the table that the service exports.
 
-Nothing in a table decides about a payment: of each row the reference is taken, and the service is
-asked. Only rows that the table itself calls failed or abandoned are left out, to spare the calls.
+A table decides nothing about a payment: only its references are read, and the service is asked.
+Rows with the status failed or abandoned are left out, to save calls.
 """
 
 import csv
@@ -28,8 +28,8 @@ _UNPAID = frozenset({"abandoned", "failed"})
 class ReferenceFile:
     """The references of a file, each once and in their order.
 
-    `unreadable` names the rows that are not to be trusted; `left_out` counts rows by why they
-    were left out.
+    `unreadable` names the rows that cannot be read; `left_out` counts the other rows left out, by
+    reason.
     """
 
     references: dict[str, None] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class ReferenceFile:
 
 
 def read_references(name: str, column: str | None) -> ReferenceFile:
-    """Read a file, or standard input for `-`; raise `CommandError`, in words, if that cannot be.
+    """Read a file, or standard input for `-`; raise `CommandError` if that is not possible.
 
     Without `column` each line is a reference. With it the file is a table whose first row names
     its columns; cells are divided by commas, semicolons, tabs or bars.

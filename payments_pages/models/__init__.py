@@ -1,7 +1,7 @@
-"""Hold the rows: fields, constraints, querysets and nothing that acts.
+"""The models: fields, constraints and querysets, and nothing that acts.
 
-Three rows, one key, three questions: are we still asking (`Verification`), what did the service
-say (`Transaction`), has the value been given (`Fulfilment`)?
+Three rows with one key answer three questions: are we still asking (`Verification`), what did the
+service say (`Transaction`), has the handler delivered (`Fulfilment`)?
 """
 
 from payments_pages.models.events import Event

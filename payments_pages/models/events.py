@@ -1,4 +1,4 @@
-"""Keep the timeline. Append only; nothing depends on it."""
+"""The timeline. Lines are only appended; nothing depends on them."""
 
 from django.db import models
 from django.utils import timezone
@@ -11,11 +11,11 @@ __all__ = ["Event"]
 
 
 class EventQuerySet(PrimaryQuerySet["Event"]):
-    """Read the timeline from the primary database."""
+    """The timeline, read from the primary database."""
 
 
 class Event(models.Model):
-    """Say that something happened to a reference. `detail` holds no payer's data."""
+    """Something that happened to a reference. `detail` has no data of the payer."""
 
     reference_key = models.CharField(max_length=64)
     happened_at = models.DateTimeField(_("time"), default=timezone.now)

@@ -1,4 +1,4 @@
-"""Hold what a merchant said beforehand a reference must pay."""
+"""Payments that the merchant expects: reference, amount and currency, known beforehand."""
 
 import secrets
 import string
@@ -9,12 +9,12 @@ from django.db import IntegrityError, models, transaction
 from django.utils.translation import gettext_lazy as _
 
 from payments_pages.choices import Door, VerificationState
-from payments_pages.client import INT_MAX
 from payments_pages.conf import conf
 from payments_pages.db import UtcNow, from_now
 from payments_pages.models.pages import PaymentPage
 from payments_pages.models.querysets import PrimaryQuerySet, primary_alias
 from payments_pages.models.verifications import Verification
+from payments_pages.money import MAX_AMOUNT
 from payments_pages.references import reference_key
 
 __all__ = ["ExpectedPayment"]
@@ -28,7 +28,7 @@ FIRST_ASK = 120
 
 
 class ExpectedPaymentQuerySet(PrimaryQuerySet["ExpectedPayment"]):
-    """Make expected payments, and read them from the primary database."""
+    """Expected payments, read from the primary database, and made by `expect()`."""
 
     def expect(
         self,
@@ -46,7 +46,7 @@ class ExpectedPaymentQuerySet(PrimaryQuerySet["ExpectedPayment"]):
         as the one that makes the order. Raise `ValueError` for an amount or currency that no
         payment could match.
         """
-        if type(amount) is not int or not 0 < amount <= INT_MAX:
+        if type(amount) is not int or not 0 < amount <= MAX_AMOUNT:
             raise ValueError("An expected amount is a positive int of minor units, of 64 bits.")
         if not (len(currency) == CODE_LENGTH and currency.isascii() and currency.isalpha()):
             raise ValueError("A currency is a code of three letters, such as ILS.")
@@ -84,7 +84,7 @@ class ExpectedPaymentQuerySet(PrimaryQuerySet["ExpectedPayment"]):
 
 
 class ExpectedPayment(models.Model):
-    """Expect one payment of `amount` minor units of `currency` under `reference`.
+    """One expected payment of `amount` minor units of `currency` under `reference`.
 
     `paid_by_key` is the reference key of the transaction that was accepted for it: set once, by
     a conditional UPDATE, so that a second payment is held as a duplicate (case C61).

@@ -1,4 +1,4 @@
-"""Hold the delivery of a transaction's value."""
+"""The delivery of a transaction."""
 
 import uuid
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ from payments_pages.models.transactions import Transaction
 
 __all__ = ["Fulfilment", "FulfilmentQuerySet", "derive_idempotency_key", "fulfilment_of"]
 
-# Written here for ever: with another one the other side would do again what it has done.
+# Never change it: with another one the other side would do again what it has done.
 _NAMESPACE: Final = uuid.UUID("fb6a15d1-0001-4300-8d62-901dcfd1a22e")
 
 
@@ -26,10 +26,10 @@ def fulfilment_of(transaction: Transaction | None) -> "Fulfilment | None":
 
 
 def derive_idempotency_key(reference_key: str) -> uuid.UUID:
-    """Return the key under which one payment is delivered, for ever: `uuid5` of its mode and reference.
+    """Return the idempotency key of a payment: the `uuid5` of its `reference_key`.
 
-    `reference_key` stands for both. Not a random key: a database that was restored from a backup
-    has lost its newest rows, and the other side must know the same payment again. The namespace
+    It is not random: a database that was restored from a backup has lost its newest rows, and the
+    other side must recognise the same payment. The namespace
     is `fb6a15d1-0001-4300-8d62-901dcfd1a22e`.
     """
     return uuid.uuid5(_NAMESPACE, reference_key)
@@ -52,14 +52,14 @@ class IdempotencyKeyField(models.UUIDField):  # type: ignore[type-arg]  # not ge
 
 
 class FulfilmentQuerySet(DueQuerySet["Fulfilment"]):
-    """Find deliveries that must be made."""
+    """Deliveries, and those of them that must be made."""
 
     open_states = (FulfilmentState.PENDING, FulfilmentState.FAILED, FulfilmentState.DELIVERING)
 
     def overrun(self) -> Self:
-        """Return what is being delivered for longer than its lease, the oldest first.
+        """Return the deliveries that take longer than their lease, the oldest first.
 
-        A process has died, and the next sweep takes it; or a handler hangs.
+        Either a process has died, and the next sweep delivers; or a handler hangs.
         """
         return self.due().filter(state=FulfilmentState.DELIVERING)
 
@@ -69,24 +69,26 @@ class FulfilmentQuerySet(DueQuerySet["Fulfilment"]):
 
 
 _NAMED: Final = 20
-"""Rows that a refusal names, of perhaps a million."""
+"""Rows that the error of a refused deletion names."""
 
 
 def _refuse_deletion(rows: "Iterable[Fulfilment]") -> NoReturn:
     raise ProtectedError(
-        "A fulfilment is what keeps its payment from being delivered twice. It stays; "
-        "payments_pages_purge blanks what is known of the payer.",
+        "A fulfilment prevents a second delivery of its payment, so it cannot be deleted. "
+        "payments_pages_purge removes the payer's data.",
         set(rows),
     )
 
 
 class Fulfilment(LoadsDeferredTogether):
-    """Give the value of one transaction, once.
+    """The delivery of one transaction, which is made once.
 
-    The two unique columns are the promise: one row per reference, one row per transaction.
-    `attempts` is the fence; `next_at` is the next try or, while `delivering`, the lease's end.
-    `idempotency_key` is the same for every attempt, and after a restored backup, for handlers that
-    call the outside world; it is set when the row is inserted.
+    The unique columns guarantee it: one row for each reference, and one for each transaction.
+
+    - `attempts` is the fence: it only rises, and only the latest attempt may write.
+    - `next_at` is the next try or, while `delivering`, the end of the lease.
+    - `idempotency_key` is the same for every attempt, also after a restored backup, for handlers
+      that call other systems. It is set when the row is inserted.
     """
 
     transaction = models.OneToOneField(
@@ -137,9 +139,9 @@ class Fulfilment(LoadsDeferredTogether):
     ) -> None:
         """Insert a new row; of one that is there write the `note`, and nothing else.
 
-        A handler holds the row as it was when its attempt began. Saved whole, it would take the
-        mark of the delivery back, or let an attempt win that was fenced off. Raise `ValueError`
-        for another field in `update_fields`.
+        A handler has the row as it was when its attempt began. If all of it were saved, it would
+        undo the mark of the delivery, or let an outdated attempt win. Raise `ValueError` for
+        another field in `update_fields`.
         """
         if not (self._state.adding or force_insert):
             named = (
@@ -148,8 +150,8 @@ class Fulfilment(LoadsDeferredTogether):
             update_fields = set(named)
             if update_fields - {"note"}:
                 raise ValueError(
-                    "Of a fulfilment only the note can be saved. What staff decide goes through "
-                    "payments_pages.staff, the rest through the path."
+                    "Only the note of a fulfilment can be saved. Use payments_pages.staff for "
+                    "decisions; the path writes the other fields."
                 )
         super().save(
             force_insert=force_insert,

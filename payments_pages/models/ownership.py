@@ -1,14 +1,14 @@
-"""Tell a page that this site sells from one of another site on the same account.
+"""Which pages this site sells, and which another site on the same account.
 
-The service lists all pages of an account, those of other sites among them. A page is sold here if staff said
-so, or, where they said nothing, if its redirect address is blank or leads to this site. This
-site is the host and port of `SITE_URL`; http and https are one, so that a site may change to
-https. It is compared anew each time and never kept: a copy of the database on another site has
-the same rows, and must not deliver what that site delivers.
+The service lists all pages of an account, also those of other sites. A page is sold here if staff
+said so or, if they said nothing, if its redirect URL is blank or leads to this site. This site is
+the host and port of `SITE_URL`; http and https are the same, so that a site may change to https.
+The comparison is made anew each time and never stored: a copy of the database on another site has
+the same rows, and must not deliver what this site delivers.
 
-Without `SITE_URL` it is any host that `ALLOWED_HOSTS` names in full. A wildcard names none: then
-no address tells anything, and sold here are the pages that this site had made by the service, and
-those with a blank redirect address.
+Without `SITE_URL` this site is any host that `ALLOWED_HOSTS` names in full. If it names none (a
+wildcard does not count), URLs tell nothing. Then this site sells the pages that were made here, and
+those with a blank redirect URL.
 """
 
 import re
@@ -23,7 +23,7 @@ from payments_pages.conf import conf
 __all__ = ["ELSEWHERE", "is_site_known", "is_sold_here", "sold_here", "this_site"]
 
 ELSEWHERE: Final = "-"
-"""What a page's `seller` holds when staff said that another site sells it."""
+"""The `seller` of a page of which staff said that another site sells it."""
 
 _DEFAULT_PORTS: Final = frozenset({None, 80, 443})
 _LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
@@ -33,7 +33,8 @@ _LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
 def this_site() -> str:
     """Return this site's host, with its port if that is no default one; "" without `SITE_URL`.
 
-    Staff's word about a page is kept under this name, so that it counts on no copy of the data.
+    What staff said about a page is stored with this name, so that it does not count on a copy of
+    the database.
     """
     try:
         parts = urlsplit(conf.site_url)
@@ -47,12 +48,12 @@ def this_site() -> str:
 
 
 def is_site_known() -> bool:
-    """Say whether anything names this site; without that a redirect address tells nothing."""
+    """Tell whether a setting names this site; otherwise a redirect URL tells nothing."""
     return bool(_ours())
 
 
 def is_sold_here(redirect_url: str, seller: str, *, made_here: bool) -> bool:
-    """Say whether this site sells the page that has these."""
+    """Tell whether this site sells the page that has these fields."""
     if seller:
         return seller == this_site()
     if not redirect_url:
@@ -62,7 +63,7 @@ def is_sold_here(redirect_url: str, seller: str, *, made_here: bool) -> bool:
 
 
 def sold_here() -> Q:
-    """Return the condition on pages that says the same in the database."""
+    """Return the same condition for a query of pages."""
     ours = _ours()
     to_us = Q(redirect_url="")
     to_us |= Q(redirect_url__regex=ours) if ours else Q(made_here=True)
@@ -72,11 +73,11 @@ def sold_here() -> Q:
 
 
 def _ours() -> str:
-    """Return what an address of this site begins with, as a regular expression; "" if unknown.
+    """Return a regular expression for the start of this site's URLs; "" if the site is unknown.
 
-    One expression for Python and all databases, hence of the plainest kind, with both cases of
-    each letter spelt out: what "whatever its case" takes for one letter differs between them. What
-    follows the host must be the path or the end: `https://shop.example@evil.example/` is another.
+    Python and all databases use the same simple expression. It has both cases of each letter,
+    because they differ in what they match without case. After the host must come the path or the
+    end: `https://shop.example@evil.example/` is another host.
     """
     site = this_site()
     if site:
@@ -104,7 +105,7 @@ def _any_case(text: str) -> str:
 
 
 def _ascii(host: str) -> str:
-    """Write a host of any script as the wire does; as it is, if it cannot be written so."""
+    """Return a host in ASCII (IDNA), or unchanged if it has no such form."""
     try:
         return host if host.isascii() else host.encode("idna").decode()
     except UnicodeError:

@@ -1,4 +1,4 @@
-"""Mirror the service's payment pages."""
+"""Payment pages, as the service has them."""
 
 import uuid
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["PaymentPage"]
 
 
 class PaymentPageQuerySet(PrimaryQuerySet["PaymentPage"]):
-    """Find pages by the keys that may come from outside."""
+    """Pages, read from the primary database."""
 
     def confirmed(self) -> "PaymentPageQuerySet":
         """Return the pages that the service is known to have."""
@@ -28,7 +28,7 @@ class PaymentPageQuerySet(PrimaryQuerySet["PaymentPage"]):
         return self.confirmed().filter(active=True, amount__isnull=False)
 
     def sold_here(self) -> "PaymentPageQuerySet":
-        """Return the pages that this site sells, as `PaymentPage.sold_here` says it."""
+        """Return the pages that this site sells (see `PaymentPage.sold_here`)."""
         return self.filter(sold_here())
 
     def sold_elsewhere(self) -> "PaymentPageQuerySet":
@@ -47,18 +47,20 @@ class PaymentPageQuerySet(PrimaryQuerySet["PaymentPage"]):
 
 
 class PaymentPage(models.Model):
-    """Mirror one hosted page; names are the wire's.
+    """One hosted page; its fields have the service's names.
 
-    A page is its number at the service in its mode (`domain`): slugs and names change hands.
-    `slug_key` is the hash of mode and slug; null where the service has since given the slug to
-    another page, for a slug leads to one page at a time. The row is written *before* the page is asked for, with `remote_id` null: were the answer
-    lost, its slug says what to look for (case C53), and its `token`, which is in the page's
-    `redirect_url`, is not lost with it. `drift` holds, by field, what staff had last set where
-    a sync found that the service had changed it; the fields themselves follow the service.
-    `inactive_since` is when it was switched off, null while it is active or where that was never
-    seen. `seller` is what staff said of who sells it: the site's name (`ownership.this_site`),
-    `ownership.ELSEWHERE`, or blank where its redirect address tells. `made_here`: the service made
-    it because this site, or the site whose database was copied to this one, asked for it.
+    A page is identified by its number at the service (`remote_id`) and its mode (`domain`): slugs
+    and names may move to another page. The row is written *before* the service is asked to create
+    the page, with `remote_id` null: if the response is lost, the slug tells what to look for (case
+    C53), and the `token`, which is in the page's `redirect_url`, is known.
+
+    - `slug_key`: hash of mode and slug; null if the service has given the slug to another page.
+    - `drift`: by field, what staff had last set if a sync found another value at the service. The
+      fields themselves have the service's values.
+    - `inactive_since`: when it was switched off; null while it is active, or if nobody saw it.
+    - `seller`: who sells it, as staff said: the site's name (`ownership.this_site`),
+      `ownership.ELSEWHERE`, or blank: the redirect URL decides.
+    - `made_here`: this site, or the site whose database was copied to this one, created it.
     """
 
     remote_id = models.BigIntegerField(
@@ -94,7 +96,7 @@ class PaymentPage(models.Model):
     made_here = models.BooleanField(default=False, editable=False)
     drift = models.JSONField(_("changed at the service"), default=dict, editable=False)
 
-    # No column: what the service did otherwise than just asked, as (field, asked for, as it is).
+    # No column. What the service did not do as asked just now: (field, asked for, as it is).
     differences: tuple[tuple[str, Any, Any], ...] = ()
 
     objects = PaymentPageQuerySet.as_manager()
@@ -123,5 +125,5 @@ class PaymentPage(models.Model):
 
     @property
     def sold_here(self) -> bool:
-        """Say whether this site sells it, or another site on the same account."""
+        """Tell whether this site sells it, not another site on the same account."""
         return is_sold_here(self.redirect_url, self.seller, made_here=self.made_here)

@@ -1,4 +1,4 @@
-"""Send what guards money to the primary database."""
+"""Querysets on the primary database: what protects money must not be read from a replica."""
 
 from collections.abc import Iterable
 from typing import Any, Self, TypeVar
@@ -19,7 +19,7 @@ def primary_alias(model: type[Model]) -> str:
 
 
 class PrimaryQuerySet(models.QuerySet[Row_co]):
-    """Read from where we write: a replica may not have the row yet."""
+    """A queryset that can read from where we write: a replica may not have the row yet."""
 
     def primary(self) -> Self:
         """Return this queryset on the primary database."""
@@ -27,25 +27,25 @@ class PrimaryQuerySet(models.QuerySet[Row_co]):
 
 
 class DueQuerySet(PrimaryQuerySet[Row_co]):
-    """Find rows whose time has come, by the database's clock.
+    """Rows with a due time, which is compared with the database's clock.
 
-    `next_at` is the one time a row waits for: the next try or, while somebody works on it, the
-    end of that lease. One index serves both.
+    `next_at` is the due time: the next try or, while a caller works on the row, the end of its
+    lease. One index serves both.
     """
 
     open_states: tuple[str, ...] = ()
 
     def due(self) -> Self:
-        """Return what the sweep must take, the oldest first."""
+        """Return the rows that the sweep must take, the oldest first."""
         return self.filter(Q(state__in=self.open_states), next_at__lte=UtcNow()).order_by(
             "next_at", "pk"
         )
 
 
 class LoadsDeferredTogether(models.Model):
-    """Load every deferred field when the first of them is asked for, from where the object is from.
+    """A model that loads all deferred fields with the first, from the database of the object.
 
-    Django would ask for each by itself, and might ask a replica that does not have the row yet.
+    Django would load each alone, perhaps from a replica that does not have the row yet.
     """
 
     class Meta:
@@ -57,7 +57,7 @@ class LoadsDeferredTogether(models.Model):
         fields: Iterable[str] | None = None,
         from_queryset: "models.QuerySet[Any] | None" = None,
     ) -> None:
-        """Read `fields` again, and with them all that was never read; None: all there are."""
+        """Read `fields` again, and with them all deferred ones; None: all fields."""
         if fields is not None:
             deferred = self.get_deferred_fields()
             fields = {*fields, *deferred} if deferred & {*fields} else fields

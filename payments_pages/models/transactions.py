@@ -1,4 +1,4 @@
-"""Mirror what the service says about a payment."""
+"""Payments, as the service describes them."""
 
 import uuid
 
@@ -15,15 +15,15 @@ __all__ = ["Transaction"]
 
 
 class TransactionQuerySet(PrimaryQuerySet["Transaction"]):
-    """Read transactions from the primary database."""
+    """Transactions, read from the primary database."""
 
 
 class Transaction(LoadsDeferredTogether):
-    """Mirror one verified transaction; names are the wire's, amounts are minor units.
+    """One verified transaction; fields have the service's names, amounts are minor units.
 
-    `status` is text and any value is kept. `unreadable` holds, as text, each field whose value
-    did not fit its column: a strange field never loses a payment (cases C44, C45). The card's
-    reusable code is never kept.
+    `status` is text, and any value is stored. `unreadable` has, as text, each value that did not
+    fit its column: a strange value never loses a payment (cases C44, C45). The card's reusable
+    code is never stored.
     """
 
     reference = models.CharField(_("reference"), max_length=128)

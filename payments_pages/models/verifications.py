@@ -1,4 +1,4 @@
-"""Hold the work of asking the service about a reference: the inbox."""
+"""References that the service must be asked about: the inbox."""
 
 from django.db import models
 from django.utils import timezone
@@ -11,7 +11,7 @@ __all__ = ["Verification", "VerificationQuerySet"]
 
 
 class VerificationQuerySet(DueQuerySet["Verification"]):
-    """Find references that must be asked about."""
+    """References, and those of them that must be asked about."""
 
     open_states = (
         VerificationState.DUE,
@@ -23,14 +23,15 @@ class VerificationQuerySet(DueQuerySet["Verification"]):
 class Verification(models.Model):
     """The work of asking about one reference until the service says success, or time is up.
 
-    `attempts` is the fence: it only rises, and an answer is written only by the attempt that
-    asked. `next_at` is the next ask or, while `verifying`, the end of the lease. What somebody
-    trusted says later outweighs what we asked earlier: `named_attempt` and `refresh_attempt`
-    tell which asks are older than their words.
+    - `attempts` is the fence: it only rises, and only the latest attempt may write its answer.
+    - `next_at` is the next attempt or, while `verifying`, the end of the lease.
+    - `named_attempt` and `refresh_attempt` are the value of `attempts` when a trusted caller last
+      named the reference, and last asked for a refresh. The answers of these and earlier attempts
+      are older than what this caller knows.
     """
 
     NOT_RECORDED = "Not recorded"
-    """What `last_error` begins with when an answer came and could not be written down."""
+    """The start of `last_error` if an answer came and could not be saved."""
 
     reference = models.CharField(_("reference"), max_length=128)
     reference_key = models.CharField(max_length=64, editable=False)
@@ -39,10 +40,8 @@ class Verification(models.Model):
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
     next_at = models.DateTimeField(_("next ask"), null=True)
     asked_at = models.DateTimeField(_("last asked"), null=True)
-    # The schedule counts from when somebody trusted last named the reference.
+    # The schedule starts when a trusted caller last named the reference.
     named_at = models.DateTimeField(_("last named"), default=timezone.now)
-    # `attempts` as it was when somebody trusted last named it, and when a refresh was last asked
-    # for: that attempt and all before it are older than what was said.
     named_attempt = models.PositiveIntegerField(default=0, editable=False)
     refresh_attempt = models.PositiveIntegerField(default=0, editable=False)
     signed_success_at = models.DateTimeField(_("signed success"), null=True, editable=False)

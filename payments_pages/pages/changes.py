@@ -6,11 +6,12 @@ from typing import Any
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from payments_pages.client import INT_MAX, Client, PageResource, get_client
+from payments_pages.client import Client, PageResource, get_client
 from payments_pages.conf import conf
 from payments_pages.db import refuse_open_transaction
 from payments_pages.exceptions import InvalidResponse, NotFound, PageError, ServiceError
 from payments_pages.models import PaymentPage
+from payments_pages.money import MAX_AMOUNT
 from payments_pages.pages.differences import (
     as_mirrored,
     describe_differences,
@@ -271,7 +272,7 @@ def _check_name(name: str) -> str:
 
 def _check_amount(amount: int | None) -> None:
     """Raise `PageError` before any call for what is not a positive int of minor units."""
-    if amount is not None and (type(amount) is not int or not 0 < amount <= INT_MAX):
+    if amount is not None and (type(amount) is not int or not 0 < amount <= MAX_AMOUNT):
         raise PageError(_("Enter an amount above zero."), field="amount")
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from django.utils.translation import gettext as _
 
-from payments_pages.client import LIMITS, clean_text
+from payments_pages.client import MAX_LENGTHS, clean_text
 from payments_pages.conf import conf
 from payments_pages.models import PaymentPage
 from payments_pages.money import format_amount
@@ -28,12 +28,12 @@ def note_differences(page: PaymentPage, asked: Mapping[str, Any]) -> None:
 
 def as_mirrored(name: str, value: Any) -> Any:
     """Return a value as the mirror would keep it: a text that is too long is cut there."""
-    return clean_text(value)[: LIMITS[name]] if isinstance(value, str) else value
+    return clean_text(value)[: MAX_LENGTHS[name]] if isinstance(value, str) else value
 
 
 def may_be_cut(name: str, value: Any) -> bool:
     """Tell whether a mirrored value is a text that the service may have longer."""
-    return isinstance(value, str) and len(value) >= LIMITS[name]
+    return isinstance(value, str) and len(value) >= MAX_LENGTHS[name]
 
 
 def describe_differences(page: PaymentPage) -> str:

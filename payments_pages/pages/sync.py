@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from django.db.models import Count
 from django.utils import timezone
 
-from payments_pages.client import MAX_LISTS, PageResource, SkippedPage, get_client
+from payments_pages.client import PageResource, SkippedPage, get_client
 from payments_pages.conf import conf
 from payments_pages.db import refuse_open_transaction
 from payments_pages.exceptions import InvalidResponse
@@ -25,6 +25,8 @@ __all__ = [
 
 # The interface's own default: a largest perPage is not shown.
 PER_PAGE = 50
+MAX_LISTS = 1_000
+"""Lists that a sync asks for before it takes the listing for an endless one."""
 # 200 pages: one statement finds their rows, one more marks the unchanged ones as seen.
 LISTS = 4
 NAMED = 20

@@ -1,4 +1,4 @@
-"""Run a working double of the service: its API, its hosted pages, its webhooks.
+"""A working double of the service: its API, its hosted pages, its webhooks.
 
 No money moves, and nothing leaves this machine. In a test, in the same process:
 

@@ -1,4 +1,4 @@
-"""Serve a sandbox until it is told to stop."""
+"""A sandbox as a program, which runs until it is stopped."""
 
 import argparse
 import signal

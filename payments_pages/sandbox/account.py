@@ -1,4 +1,4 @@
-"""Hold the settings a merchant has at the service, and what the sandbox may vary."""
+"""The merchant's settings at the service, and what the sandbox may vary."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -45,17 +45,17 @@ class Account:
 
     @property
     def domain(self) -> str:
-        """Tell the mode the key belongs to: `live` for `sk_live_…`, else `test`."""
+        """Return the mode that the key belongs to: `live` for `sk_live_…`, else `test`."""
         return "live" if self.secret_key.startswith("sk_live_") else "test"
 
     @property
     def signing_secret(self) -> str:
-        """Give the secret webhooks are signed with."""
+        """Return the secret webhooks are signed with."""
         return self.webhook_secret or self.secret_key
 
     @property
     def browser_key(self) -> str:
-        """Give the public key in force: it may only start checkouts, and is no secret."""
+        """Return the public key in force: it may only start checkouts, and is no secret."""
         return self.public_key or f"pk_{self.domain}_sandbox"
 
     def changed(self, settings: Mapping[str, Any]) -> "Account":

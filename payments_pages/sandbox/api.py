@@ -1,4 +1,4 @@
-"""Answer the six operations of the service's API (interface: Endpoints)."""
+"""The six operations of the service's API (interface: Endpoints)."""
 
 import hmac
 import json
@@ -18,7 +18,7 @@ DEFAULT_PER_PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Name an operation and what it is about: a slug, an id, a reference or nothing."""
+    """An operation and its key: a slug, an id, a reference or nothing."""
 
     operation: str
     key: str = ""
@@ -61,7 +61,7 @@ def find_call(method: str, segments: tuple[str, ...]) -> Call | None:
 
 
 class Refused(Exception):
-    """Answer with an error envelope (interface gap; its shape is a known fact)."""
+    """A refusal with an error envelope (interface gap; its shape is a known fact)."""
 
     def __init__(self, status: int, message: str, **extra: str) -> None:
         super().__init__(message)
@@ -88,7 +88,7 @@ class Api:
 
     def _authenticate(self, authorization: str) -> None:
         expected = f"Bearer {self._state.account.secret_key}".encode()
-        # WSGI hands header bytes over as Latin-1 text.
+        # WSGI decodes the bytes of headers as Latin-1.
         if not hmac.compare_digest(authorization.encode("latin-1"), expected):
             raise Refused(401, "Invalid key")
 
@@ -155,7 +155,7 @@ class Api:
     def _update(self, key: str, request: ApiRequest) -> Answer:
         body = _read_json(request)
         page = self._page(key)
-        # Required, and blank only where it is so already (our decision).
+        # Required; blank only if the stored one is blank (our decision).
         named = _text(body, "name", required=body.get("name") != page["name"])
         values: Payload = {"name": named}
         if "amount" in body:
@@ -248,7 +248,7 @@ def _count(values: Mapping[str, str], name: str, default: int) -> int:
 
 
 def _moment(values: Mapping[str, str], name: str) -> datetime | None:
-    """Read a time or a date; a date is its first moment, and no zone is UTC (our decision)."""
+    """Read a time or a date; a date means its midnight, and no zone means UTC (our decision)."""
     if name not in values:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Put the sandbox together as one WSGI application.
+"""The parts of the sandbox as one WSGI application.
 
 /api/…         the service's interface, for merchants' servers
 /pay/<slug>    the hosted pages, for payers
@@ -87,7 +87,7 @@ class Application:
         path, _question_mark, _query = environ[TARGET].partition("?")
         if path.startswith(f"{API_PATH}/"):
             return self._answer_api(path.removeprefix(API_PATH), environ, start_response)
-        # Segments are parted before they are decoded: %2F is no border.
+        # Segments are split before they are decoded: %2F does not split.
         prefix, *segments = (unquote(segment) for segment in path[1:].split("/"))
         request = Request(environ)
         if f"/{prefix}" == CONTROL_PATH:

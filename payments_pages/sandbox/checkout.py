@@ -1,4 +1,4 @@
-"""Serve the hosted pages, where a person decides how a payment ends.
+"""The hosted pages, on which a person decides how a payment ends.
 
 The interface says only that pages are served at {pay_url}/<slug> and that the payer is
 redirected after a successful payment; the rest is our decision.
@@ -39,7 +39,7 @@ HEADERS = {
 
 
 class _FormError(ValueError):
-    """Say what is wrong with a field of the form."""
+    """What is wrong with a field of the form."""
 
     def __init__(self, message: str, field: str) -> None:
         super().__init__(message)
@@ -108,7 +108,7 @@ class Checkout:
 
     def _after(self, choice: str, page: Payload, transaction: Payload) -> Response:
         reference = transaction["reference"]
-        # A late payment is not a success yet; its payer comes back too early on purpose.
+        # A late payment is not a success yet: this payer comes back before it is one.
         if choice in {"pay", "late"} and page["redirect_url"]:
             names = self._state.account.reference_params
             return redirect(returning_url(page["redirect_url"], reference, names), 303)

@@ -1,4 +1,4 @@
-"""Start a checkout for a reference the merchant made, as a payer's browser does.
+"""Checkouts for references that the merchant made, started by a payer's browser.
 
 The interface only says that a payment may start from a popup, a mobile SDK or a redirect; how is
 not shown. This double lets a browser start one with the public key alone: known fact. Amount and
@@ -27,7 +27,7 @@ _ORIGIN = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+")
 
 
 class StartRefused(ValueError):
-    """Say why a checkout does not start: an HTTP status, a code for programs, a sentence."""
+    """Why a checkout does not start: an HTTP status, a code for programs, a sentence."""
 
     def __init__(self, message: str, code: str = "invalid_params", status: int = 400) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class StartRefused(ValueError):
 
 
 class Starts:
-    """Start checkouts on a state; their pages are below `url`."""
+    """The checkouts of a state; their pages are below `url`."""
 
     def __init__(self, state: State, url: str) -> None:
         self._state = state
@@ -54,10 +54,9 @@ class Starts:
     ) -> Payload:
         """Record a checkout that nobody has paid yet; return its address, code and reference.
 
-        `amount` is an integer of minor units or its digits; the currency is the account's unless
-        given, a missing reference is drawn. Until it is paid, verify answers `abandoned` (known
-        fact). A reference is used once and for all, whatever became of it; its checkout can be
-        paid until it is a success. Raise `StartRefused`.
+        `amount` is an integer of minor units or its digits; without a currency it is
+        the account's, and without a reference a new one is made. Until it is paid, verify answers `abandoned` (known
+        fact). A reference can start only one checkout, which can be paid until it is a success. Raise `StartRefused`.
         """
         fields: dict[str, Any] = {
             "amount": _amount(amount),
@@ -89,13 +88,15 @@ class Starts:
         }
 
     def check_key(self, key: object) -> None:
-        """Raise `StartRefused` unless this is the public key; the secret one never is."""
+        """Raise `StartRefused` unless this is the public key; the secret key is refused, too."""
         account = self._state.account
-        given = str(key).encode("utf-8", "replace")
-        if given.startswith(b"sk_") or hmac.compare_digest(given, account.secret_key.encode()):
+        received = str(key).encode("utf-8", "replace")
+        if received.startswith(b"sk_") or hmac.compare_digest(
+            received, account.secret_key.encode()
+        ):
             message = "This is a secret key: it stays on your server. Use the public key"
             raise StartRefused(message, "secret_key", 401)
-        if not hmac.compare_digest(given, account.browser_key.encode()):
+        if not hmac.compare_digest(received, account.browser_key.encode()):
             raise StartRefused("Invalid key", "invalid_key", 401)
 
     def _reference(self, reference: object) -> str:
@@ -136,7 +137,7 @@ def _email(value: object) -> str:
 
 
 def _metadata(value: object) -> object:
-    """Keep metadata as it was given: text or an object."""
+    """Return metadata as it came: text or an object."""
     if value is None:
         return ""
     if not isinstance(value, str | Mapping):

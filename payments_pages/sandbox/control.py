@@ -1,4 +1,4 @@
-"""Steer the sandbox over HTTP, from demos and tests in other processes. JSON in and out.
+"""The control API: JSON over HTTP, for demos and tests in other processes.
 
 There is no password, so only programs on the same machine are let in: the peer and the Host
 must be loopback, and nothing that a browser sends for a web page (an Origin) is served.
@@ -38,7 +38,7 @@ class _Asked:
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether a host name or address is this machine's own."""
+    """Tell whether a host name or IP address is this machine."""
     if host.lower() == "localhost":
         return True
     try:

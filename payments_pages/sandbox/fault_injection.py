@@ -1,4 +1,4 @@
-"""Spoil answers as a fault says: first what is said, then how it is sent."""
+"""Faults applied to an answer: first to what it says, then to how it is sent."""
 
 import contextlib
 import socket
@@ -41,7 +41,7 @@ def _wait_at(barrier: threading.Barrier, seconds: float) -> None:
     try:
         barrier.wait(seconds)
     except threading.BrokenBarrierError:
-        # Too few came in time, or the faults were cleared: from now on nobody is held.
+        # Too few came in time, or the faults were cleared: from now on nothing waits here.
         return
 
 

@@ -1,4 +1,4 @@
-"""Declare what shall go wrong, and for which calls.
+"""What shall go wrong, and for which calls.
 
 Kinds that only wait, and let the next fault shape the answer (the work is done before the
 wait, so that the answer may be out of date when it comes):

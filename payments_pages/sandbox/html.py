@@ -1,4 +1,4 @@
-"""Write the sandbox's HTML; every value is escaped unless it is Markup made here."""
+"""The sandbox's HTML; every value is escaped unless it is Markup made here."""
 
 from collections.abc import Mapping
 from functools import cache

@@ -1,4 +1,4 @@
-"""Serve a WSGI application over HTTP/1.1 with connections that stay open.
+"""A server of a WSGI application over HTTP/1.1, with connections that stay open.
 
 The development servers at hand close after each answer; a client's pooled session would never
 be put to the test, nor could a benchmark tell its cost from that of connecting.

@@ -1,4 +1,4 @@
-"""Shape the service's JSON: pages, transactions and the envelope around them.
+"""The service's JSON: pages, transactions and the envelope around them.
 
 Amounts are integers of minor units (interface: Units). Field names are the interface's;
 where it is silent the docstring says "known fact" (what APIs of this shape are seen to do)

@@ -1,4 +1,4 @@
-"""Record payments: what happens at the service when a person pays on a page."""
+"""Payments: what happens at the service when a person pays on a page."""
 
 import time
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ def _with_status(old: Payload, status: str) -> Payload:
 
 
 class Payments:
-    """Record what payers do, and announce it."""
+    """The payments of a state, each of which is announced by a webhook."""
 
     def __init__(self, state: State, webhooks: Webhooks, timers: Timers, pay_url: str) -> None:
         self._state = state

@@ -1,4 +1,4 @@
-"""Serve started checkouts: to the popup on a merchant's site, or to a payer sent here.
+"""Started checkouts, shown in the popup on a merchant's site or to a payer who was sent here.
 
 POST /checkout/start    {"key": …, "reference": …, "amount": …, "currency": …, "email": …}
 GET  /checkout/<code>   where the payer decides; with `?popup` it tells the site around it
@@ -58,7 +58,7 @@ class Popup:
             return page_response(notice("This payment is not known", text), 404)
         if request.method not in {"GET", "HEAD", "POST"}:
             return Response(status=405, headers={"Allow": "GET, HEAD, POST"})
-        # Only the site that started it may show it in a frame, or is told anything.
+        # Only the site that started it may show it in a frame, and gets messages.
         origin = stored.origin if "popup" in request.args else ""
         if stored.data["status"] not in UNPAID:
             return self._ended(stored, origin, "pay")
@@ -117,7 +117,7 @@ class Popup:
             link = ("?popup" if origin else "?", "Try again")
         page = notice(title, text, link=link, facts=facts)
         if choice == "close":
-            # Whoever pays and goes tells nobody: the site hears of it by other doors.
+            # A payer who pays and leaves sends no message: the site hears of it by other doors.
             return _page(page, origin)
         ends = "no" if choice == "decline" else "yes"
         told = {"reference": data["reference"], "status": data["status"], "ends": ends}

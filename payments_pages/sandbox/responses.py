@@ -1,4 +1,4 @@
-"""Hold an answer of the API until it is sent, so that a fault can still spoil it."""
+"""Answers of the API, kept until they are sent so that a fault can still change them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,14 +23,14 @@ class Answer:
 
     @property
     def body(self) -> bytes:
-        """Give the bytes to send."""
+        """Return the bytes to send."""
         if self.raw is not None:
             return self.raw
         return b"" if self.payload is None else encode(self.payload)
 
     @property
     def status_line(self) -> str:
-        """Give the status with its phrase, as WSGI wants it."""
+        """Return the status with its phrase, as WSGI wants it."""
         return f"{self.status} {reason_phrase(self.status)}"
 
     def header_list(self, length: int) -> list[tuple[str, str]]:

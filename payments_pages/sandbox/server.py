@@ -1,4 +1,4 @@
-"""Run a sandbox: in a thread for tests, or for the command that serves a demo."""
+"""A running sandbox: in a thread for tests, or for the command that serves a demo."""
 
 import threading
 from collections.abc import Mapping
@@ -87,7 +87,7 @@ class Sandbox:
             self.state.on_change = lambda state: storage.save(state, path)
 
     def __repr__(self) -> str:
-        """Tell the address, never the key."""
+        """Show the URL, never the key."""
         return f"<Sandbox {self._running.origin if self._running else 'stopped'}>"
 
     def __enter__(self) -> Self:
@@ -128,37 +128,37 @@ class Sandbox:
 
     @property
     def base_url(self) -> str:
-        """Give the address of the API, the `BASE_URL` setting."""
+        """Return the address of the API, the `BASE_URL` setting."""
         return self._live.origin + API_PATH
 
     @property
     def pay_url(self) -> str:
-        """Give the address below which pages are served, the `PAY_URL` setting."""
+        """Return the address below which pages are served, the `PAY_URL` setting."""
         return self._live.origin + PAY_PATH
 
     @property
     def control_url(self) -> str:
-        """Give the address of the control API."""
+        """Return the address of the control API."""
         return self._live.origin + CONTROL_PATH
 
     @property
     def secret_key(self) -> str:
-        """Give the key the API asks for."""
+        """Return the key the API asks for."""
         return self.state.account.secret_key
 
     @property
     def inline_url(self) -> str:
-        """Give the address of the script that a merchant's page opens a popup with."""
+        """Return the address of the script that a merchant's page opens a popup with."""
         return self._live.origin + INLINE_PATH
 
     @property
     def start_url(self) -> str:
-        """Give the address at which a browser starts a checkout."""
+        """Return the address at which a browser starts a checkout."""
         return f"{self._live.origin}{CHECKOUT_PATH}/start"
 
     @property
     def public_key(self) -> str:
-        """Give the key a browser starts a checkout with."""
+        """Return the key a browser starts a checkout with."""
         return self.state.account.browser_key
 
     # What the merchant and the payers do

@@ -1,4 +1,4 @@
-"""Keep what the service would keep: pages, transactions, settings, and who called.
+"""What the service would store: pages, transactions, settings, and who called.
 
 Everything is in memory, safe for threads, and copied on write: a payload that was handed out
 is never changed afterwards, so answers are written without holding the lock.
@@ -29,7 +29,7 @@ _random = random.SystemRandom()
 
 
 class SlugTakenError(ValueError):
-    """Say that another page has this slug already."""
+    """Another page has this slug already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ class State:
         self.on_change: Callable[[State], None] = lambda _state: None
         self._initial_account = account
         self._pages: dict[int, Payload] = {}
-        # Not how many there are: one that is forgotten shifts nobody's id.
+        # Not the number of pages: after one is deleted, no id is used twice.
         self._last_page_id = FIRST_PAGE_ID - 1
         self._slugs: dict[str, int] = {}
         self._transactions: dict[str, StoredTransaction] = {}
@@ -212,7 +212,7 @@ class State:
         return _unused(self._transactions, 16)
 
     def next_transaction_id(self) -> int:
-        """Give the id the next transaction will have."""
+        """Return the id the next transaction will have."""
         with self.lock:
             return FIRST_TRANSACTION_ID + len(self._transactions)
 

@@ -1,4 +1,4 @@
-"""Keep a state in a file, so that a sandbox can be restarted.
+"""A state in a file, so that a sandbox can be restarted.
 
 Secrets and the request log are not kept.
 """

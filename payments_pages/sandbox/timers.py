@@ -1,4 +1,4 @@
-"""Wait and work in the background, and end at once when the sandbox stops."""
+"""Waits and background work that end at once when the sandbox stops."""
 
 import threading
 from collections.abc import Callable

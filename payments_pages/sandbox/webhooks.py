@@ -1,4 +1,4 @@
-"""Sign webhooks and send them (interface: Events; their shape is a known fact throughout).
+"""Webhooks, signed and sent (interface: Events; their shape is a known fact throughout).
 
 A webhook is a POST of `{"event": …, "data": …}`. Its signature is the hex HMAC of the raw
 bytes, keyed with the account's signing secret, in the account's header.
@@ -43,7 +43,7 @@ class Delivery:
 
 
 class Webhooks:
-    """Send webhooks, by themselves after a success or by hand."""
+    """The webhooks of a state, sent after a success or by hand."""
 
     def __init__(self, state: State, timers: Timers) -> None:
         self._state = state

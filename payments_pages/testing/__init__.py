@@ -1,8 +1,8 @@
 """Test your handler, and whatever else you build on the path, against a sandbox.
 
-Needs the extra `sandbox`; pytest only for `payments_pages.testing.fixtures`. Everything goes the
-way it goes in production: a payer pays at the sandbox, comes back to your callback, and the
-service is asked over real HTTP. In plain Python:
+Needs the extra `sandbox`; `payments_pages.testing.fixtures` also needs pytest. Everything runs as in
+production: a payer pays at the sandbox and comes back to your callback, and your site asks the
+service over real HTTP. In plain Python:
 
     from payments_pages import testing
 
@@ -19,11 +19,11 @@ With unittest:
 
     class HandlerTests(testing.SandboxMixin, TransactionTestCase): ...
 
-Three ways in which a handler that looks right gives twice or not at all, and what shows them:
+Three tests for a handler that looks right and still delivers twice, or not at all:
 
     outcomes = testing.rush(reference, page=page)           # many confirmations at once
     testing.deliver_after_crash(reference, page=page)       # the process dies after the work
-    testing.assert_delivered_once(reference, your_rows)     # "delivered", and yet nothing given
+    testing.assert_delivered_once(reference, your_rows)     # delivered, but your rows are missing
 
 `rush` needs committed data: a `TransactionTestCase` or `django_db(transaction=True)`. All others
 work in a plain `TestCase` too.

@@ -1,4 +1,4 @@
-"""Test with pytest: `pytest_plugins = ["payments_pages.testing.fixtures"]` in your `conftest.py`."""
+"""A fixture for pytest: `pytest_plugins = ["payments_pages.testing.fixtures"]` in your `conftest.py`."""
 
 from collections.abc import Iterator
 
@@ -12,6 +12,6 @@ __all__ = ["sandbox"]
 
 @pytest.fixture
 def sandbox() -> Iterator[Sandbox]:
-    """Run a sandbox for this test and point the site at it; see `payments_pages.testing.sandboxed`."""
+    """Run a sandbox for this test, and let the site use it; see `payments_pages.testing.sandboxed`."""
     with sandboxed() as running:
         yield running

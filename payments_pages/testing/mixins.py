@@ -1,4 +1,4 @@
-"""Test with unittest."""
+"""A mixin for unittest."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ else:
 
 
 class SandboxMixin(_Case):
-    """Give each test a sandbox, `self.sandbox`: `class T(SandboxMixin, TransactionTestCase)`.
+    """A sandbox for each test, `self.sandbox`: `class T(SandboxMixin, TransactionTestCase)`.
 
     `account` are settings of the sandbox's account. With `TransactionTestCase` everything works;
     with `TestCase` all but `rush`.
@@ -32,7 +32,7 @@ class SandboxMixin(_Case):
     sandbox: Sandbox
 
     def setUp(self) -> None:
-        """Start the sandbox and point the site at it, until the test has ended."""
+        """Start the sandbox, and let the site use it until the test has ended."""
         super().setUp()
         self.sandbox = self.enterContext(sandboxed(**self.account))
 
@@ -49,7 +49,7 @@ class SandboxMixin(_Case):
         return rush(reference, **how)
 
     def assertDeliveredOnce(  # noqa: N802 - unittest's own style
-        self, reference: str, given: QuerySet[Any] | Callable[[], int] | None = None
+        self, reference: str, rows: QuerySet[Any] | Callable[[], int] | None = None
     ) -> None:
         """Fail unless delivered once; see `payments_pages.testing.assert_delivered_once`."""
-        assert_delivered_once(reference, given)
+        assert_delivered_once(reference, rows)

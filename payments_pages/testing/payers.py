@@ -1,4 +1,4 @@
-"""Play a payer: pay at the sandbox, and come back."""
+"""A payer, who pays at the sandbox and comes back."""
 
 import json
 from collections.abc import Mapping
@@ -22,20 +22,20 @@ __all__ = ["Visit", "come_back", "pay", "pay_expected", "send_webhook"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """Tell what became of a payer. `response` is your site's answer; None: they never came back."""
+    """A payer's visit. `response` is what your site answered; None: the payer did not come back."""
 
     reference: str
     response: HttpResponse | None = None
 
     @property
     def outcome(self) -> Outcome:
-        """Name what is true of the reference now; `UNKNOWN` if nothing is on record."""
+        """Return the outcome for the reference now; `UNKNOWN` if there is no transaction."""
         found = find_transaction(reference_key(self.reference))
         return Outcome.UNKNOWN if found is None else describe(found.transaction).outcome
 
     @property
     def fulfilment(self) -> Fulfilment | None:
-        """Return the delivery as it is now; None where none was opened."""
+        """Return the delivery as it is now; None if there is none."""
         found = find_transaction(reference_key(self.reference))
         return found.fulfilment if found is not None else None
 
@@ -50,8 +50,8 @@ def pay(
 ) -> Visit:
     """Pay on a page and come back by that page's callback, as a payer's browser does.
 
-    `returns=False` closes the tab after paying: then nothing reaches your site, unless a webhook
-    does. `client` is the browser; a new one if not given. Further keywords are those of
+    `returns=False` closes the tab after paying: then only a webhook or the sweep tells your site.
+    `client` is the browser; None: a new one. Further keywords are those of
     `Sandbox.pay`: `email`, `status="failed"`, `amount` in minor units, `late` in seconds, and any
     field of the transaction, such as `currency="USD"`.
     """
@@ -80,9 +80,9 @@ def pay_expected(
     client: Client | None = None,
     **payment: Any,
 ) -> Visit:
-    """Pay what is expected in a popup or app, and hand the reference over to `confirm`.
+    """Pay an expected payment in a popup or app, and send the reference to `confirm`.
 
-    `returns=False` closes the popup before that: the sweep must find out. Further keywords:
+    `returns=False` closes the popup before that: only the sweep tells your site. Further keywords:
     `amount` (minor units) and `currency` in place of the expected ones, for a payer who tampers;
     `status`, `late` and transaction fields as in `Sandbox.end_checkout`.
     """
@@ -111,10 +111,10 @@ def send_webhook(
     signature: str | None = None,
     data: Mapping[str, Any] | None = None,
 ) -> HttpResponse:
-    """Sign an event with this site's own settings and post it to its webhook; return the answer.
+    """Sign an event with this site's own settings and post it to its webhook; return the response.
 
-    `signature` replaces the right one; `data` is added to what the event carries beside the
-    reference. The body decides nothing: make the transaction at the sandbox first.
+    `signature` replaces the right one; `data` is added to the event beside the reference. The body
+    decides nothing: make the transaction at the sandbox first.
     """
     name = "transaction_reference" if event.startswith("refund.") else "reference"
     body = json.dumps({"event": event, "data": {name: reference, **(data or {})}}).encode()

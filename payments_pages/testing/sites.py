@@ -1,4 +1,4 @@
-"""Point a site at a sandbox for the length of a test."""
+"""A site that uses a sandbox for the time of a test."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,12 +15,12 @@ from payments_pages.sandbox import Sandbox
 __all__ = ["configured", "make_page", "sandboxed"]
 
 SITE_URL = "https://testserver"
-"""Where payers come back to if your settings do not say: the host of Django's test client."""
+"""Where payers come back to without `SITE_URL` in your settings: the host of Django's test client."""
 
 
 @contextmanager
 def configured(**keys: Any) -> Iterator[None]:
-    """Change keys of `PAYMENTS_PAGES` for a block; None takes a key out."""
+    """Change keys of `PAYMENTS_PAGES` for a block; None removes a key."""
     changed = {**getattr(settings, "PAYMENTS_PAGES", {}), **keys}
     kept = {key: value for key, value in changed.items() if value is not None}
     with override_settings(PAYMENTS_PAGES=kept):
@@ -29,12 +29,12 @@ def configured(**keys: Any) -> Iterator[None]:
 
 @contextmanager
 def sandboxed(**account: Any) -> Iterator[Sandbox]:
-    """Run a sandbox of its own for a block, and let this site ask it and nobody else.
+    """Run a sandbox for a block, and let this site use it as its service.
 
     Keywords are settings of the sandbox's account, such as `currency="JOD"` or
-    `secret_key="sk_live_…"`. Of your settings, key, mode, addresses and what webhooks are signed
-    with are replaced; all others, your handler first, stay as they are. What the process has
-    learnt of the service's health is forgotten, before and after.
+    `secret_key="sk_live_…"`. It replaces the key, the mode, the URLs and the signature of
+    webhooks in your settings; all others stay, your handler among them. Breakers are closed before
+    and after.
     """
     with Sandbox(**account) as sandbox:
         GATES.forget()

@@ -36,16 +36,16 @@ __all__ = [
 ]
 
 AGAIN = 40
-"""Tries of one who is told to come again; a database in memory turns many away at once."""
+"""Tries of a caller who is told to come again, as often happens with a database in memory."""
 
 
 PAUSE = 0.05
 
 
 def rush(reference: str, *, times: int = 8, page: PaymentPage | None = None) -> list[Outcome]:
-    """Confirm a reference `times` times at the same moment; return what each was told at last.
+    """Confirm a reference `times` times at the same moment; return the outcome of each.
 
-    Each has a thread and a connection of its own; who is told to come again does so, a few times.
+    Each runs in a thread with a connection of its own, and repeats an `UNAVAILABLE` a few times.
     `page` is the page whose callback they come back by. Raise `RuntimeError` inside a transaction,
     where other connections see nothing: use a `TransactionTestCase` or `django_db(transaction=True)`.
     An error that `confirm_payment` raises in any thread is raised here.
@@ -82,7 +82,7 @@ def _confirm(reference: str, page: PaymentPage | None, start: threading.Barrier)
 
 
 def _close_connections() -> None:
-    """Close this thread's connections, one to a database in memory too, which Django keeps."""
+    """Close this thread's connections, also one to a database in memory, which Django keeps open."""
     for connection in connections.all(initialized_only=True):
         connection.close()
         if connection.connection is not None:
@@ -93,11 +93,11 @@ _handler: ContextVar[str] = ContextVar("handler")
 
 
 class _Crash(BaseException):
-    """End a run as a kill would: nothing of ours may catch it and write something down."""
+    """The end of a run as by a kill: nothing catches it and writes to the database."""
 
 
 def work_then_crash(fulfilment: Fulfilment) -> None:
-    """Run the site's own handler, then die. Stands in for `HANDLER` during the crash."""
+    """Run the site's own handler, then crash. It replaces `HANDLER` for one run."""
     with configured(HANDLER=_handler.get()):
         handler = load_handler()
     handler(fulfilment)
@@ -105,15 +105,15 @@ def work_then_crash(fulfilment: Fulfilment) -> None:
 
 
 def deliver_after_crash(reference: str, *, page: PaymentPage | None = None) -> Outcome:
-    """Die as soon as the handler has returned, then let the sweep deliver; return what is true.
+    """Crash when the handler has returned, then let the sweep deliver; return the outcome.
 
-    The process only seems to die: the handler's transaction is rolled back, nothing is written
-    down about the attempt, and its lease runs out.
+    The crash is simulated: the handler's transaction is rolled back, nothing is saved about the
+    attempt, and its lease runs out.
 
-    What the handler wrote to the same database is gone with the crash, so an atomic handler
-    gives once. What it did elsewhere – an e-mail, a call, another database – is done, and is done
-    again with the same `fulfilment.idempotency_key`: count it afterwards. Raise `AssertionError`
-    if the handler was not reached, for then nothing was tested.
+    What the handler wrote to the same database is rolled back, so an atomic handler delivers once.
+    What it did elsewhere – an e-mail, a call, another database – is done, and is done again with
+    the same `fulfilment.idempotency_key`: count it afterwards. Raise `AssertionError` if the
+    handler did not return, because then nothing was tested.
     """
     found = None
     token = _handler.set(conf.handler)
@@ -136,9 +136,9 @@ def deliver_after_crash(reference: str, *, page: PaymentPage | None = None) -> O
 
 
 def let_time_pass(seconds: float) -> None:
-    """Move the times of every waiting row back, as if that many seconds had gone by.
+    """Move the times of all waiting rows back, as if so many seconds had passed.
 
-    Leases run out, what is to be tried later comes due, and a breaker lets a call through again.
+    Leases end, later tries become due, and a breaker lets a call through again.
     """
     gone = dt.timedelta(seconds=seconds)
     asks = Verification.objects.using(primary_alias(Verification))
@@ -168,18 +168,18 @@ def run_sweep(*, after: float = 0) -> SweepReport:
 
 
 def assert_delivered_once(
-    reference: str, given: QuerySet[Any] | Callable[[], int] | None = None
+    reference: str, rows: QuerySet[Any] | Callable[[], int] | None = None
 ) -> None:
     """Raise `AssertionError`, with the reason in words, unless a reference was delivered once.
 
-    `given` is what your customer got for it, counted by you: a queryset of your own rows, or a
-    function that returns how many there are. Without it only our own record is looked at, and
-    that cannot tell a handler which swallows its own error and gives nothing.
+    `rows` is what your customer got: a queryset of your own rows, or a function that returns how
+    many there are. Without it only our own rows are checked, and they look the same if a handler
+    swallows its own error and delivers nothing.
     """
     key = reference_key(reference)
     found = find_transaction(key)
     if found is None:
-        raise AssertionError(f"{reference} is not on record: was it confirmed?")
+        raise AssertionError(f"{reference} has no transaction: was it confirmed?")
     fulfilment = found.fulfilment
     if fulfilment is None:
         status = found.transaction.status
@@ -190,8 +190,8 @@ def assert_delivered_once(
     told = Event.objects.primary().filter(reference_key=key, kind=EventKind.DELIVERED).count()
     if told != 1:
         raise AssertionError(f"{reference} was delivered {told} times.")
-    if given is None:
+    if rows is None:
         return
-    count = given() if callable(given) else given.count()
+    count = rows() if callable(rows) else rows.count()
     if count != 1:
-        raise AssertionError(f"{reference} is delivered, but what was given for it counts {count}.")
+        raise AssertionError(f"{reference} is delivered, but {count} rows were counted for it.")

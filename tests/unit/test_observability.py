@@ -40,17 +40,25 @@ def documented() -> dict[str, Row]:
 
 
 def in_source() -> Iterator[Row]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        if "sandbox" in path.parts:
-            continue
-        yield from records_of(path.read_text())
+    sources = [
+        path.read_text() for path in sorted(PACKAGE.rglob("*.py")) if "sandbox" not in path.parts
+    ]
+    functions = {name: node for source in sources for name, node in functions_of(source).items()}
+    for source in sources:
+        yield from records_of(source, functions)
 
 
-def records_of(source: str) -> Iterator[Row]:
+def functions_of(source: str) -> dict[str, ast.FunctionDef]:
+    return {
+        node.name: node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)
+    }
+
+
+def records_of(source: str, elsewhere: dict[str, ast.FunctionDef]) -> Iterator[Row]:
     """Every call on a module's `logger`: its name, its levels, the keys of its extra."""
     tree = ast.parse(source)
     loggers = re.findall(r'^logger = logging.getLogger\("([\w.]+)"\)$', source, re.MULTILINE)
-    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    functions = {**elsewhere, **functions_of(source)}
     for call in ast.walk(tree):
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             continue
@@ -69,7 +77,7 @@ def records_of(source: str) -> Iterator[Row]:
 
 
 def keys_of(node: ast.expr, functions: dict[str, ast.FunctionDef]) -> Iterator[str]:
-    """The keys of a dict that is written out, here or in a function of the same module."""
+    """The keys of a dict that is written out, here or in a function of the package."""
     if isinstance(node, ast.Call):
         assert isinstance(node.func, ast.Name)
         (given,) = (
@@ -138,7 +146,7 @@ def test_the_prometheus_recipe_counts_calls_deliveries_and_age(
     configure(HANDLER="tests.support.goods.handlers.refuse")
     confirm_payment(sandbox.pay("tea-box"), door=Door.CALLBACK, page_token=tea_box.token)
     told = prometheus_client.generate_latest(REGISTRY).decode()
-    labels = 'method="GET",outcome="Answer",path="/transaction/verify/{}"'
+    labels = 'method="GET",outcome="Response",path="/transaction/verify/{}"'
     assert f'payments_pages_call_seconds_count{{{labels},status="200"}} 2.0' in told
     assert f'payments_pages_call_seconds_count{{{labels},status="404"}} 1.0' in told
     assert 'payments_pages_fulfilments_total{reason="",state="delivered"} 1.0' in told

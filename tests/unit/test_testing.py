@@ -218,11 +218,11 @@ MERCHANT = {
 }
 
 WRONG = {
-    "test_gives_two": "is delivered, but what was given for it counts 2",
-    "test_swallows_its_error": "is delivered, but what was given for it counts 0",
+    "test_gives_two": "is delivered, but 2 rows were counted for it",
+    "test_swallows_its_error": "is delivered, but 0 rows were counted for it",
     "test_fails": "is failed, not delivered: RuntimeError: no luck",
-    "test_calls_out_without_a_key": "is delivered, but what was given for it counts 2",
-    "test_calls_out_inside_the_transaction": "is delivered, but what was given for it counts 2",
+    "test_calls_out_without_a_key": "is delivered, but 2 rows were counted for it",
+    "test_calls_out_inside_the_transaction": "is delivered, but 2 rows were counted for it",
     "test_crashes_before_its_end": "The handler did not return for",
 }
 """What the failing tests of a merchant with a wrong handler are told."""
@@ -315,7 +315,7 @@ def test_a_popup_hands_its_reference_over(double: Sandbox) -> None:
 
 @pytest.mark.django_db
 def test_what_is_not_delivered_is_said_in_words(double: Sandbox) -> None:
-    with pytest.raises(AssertionError, match="is not on record"):
+    with pytest.raises(AssertionError, match="has no transaction"):
         testing.assert_delivered_once("A-1")
     declined = testing.pay(double, testing.make_page(), status="failed")
     assert declined.outcome is Outcome.NOT_PAID

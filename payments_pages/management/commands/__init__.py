@@ -1,1 +1,1 @@
-"""Hold the commands: each as thin as a view."""
+"""The management commands."""

@@ -1,4 +1,4 @@
-"""Take references through the path by hand."""
+"""Confirm references by hand."""
 
 import datetime as dt
 from argparse import ArgumentParser
@@ -24,13 +24,13 @@ from payments_pages.references import reference_key
 __all__ = ["Command"]
 
 NAME = "payments_pages_confirm"
-"""Who is named in the timeline for what `--page` says."""
+"""The actor in the timeline when `--page` names the page."""
 
 _GIVEN = frozenset({Outcome.DELIVERED, Outcome.ALREADY_DELIVERED})
 
 
 class Command(BaseCommand):
-    """Confirm references: named, read from a file, or all that wait."""
+    """The command: confirms references that are named, read from a file, or waiting."""
 
     help = (
         "Ask the service about references and deliver what is paid. Give references, a --file of "
@@ -49,20 +49,24 @@ class Command(BaseCommand):
         parser.add_argument(
             "--page",
             metavar="SLUG",
-            help="the page that they pay for where nothing else says it; the rules still decide",
+            help="the page that they pay for, if nothing else names it; the rules still decide",
         )
-        parser.add_argument("--pending", action="store_true", help="all that are still asked about")
+        parser.add_argument(
+            "--pending",
+            action="store_true",
+            help="all references that the service is still asked about",
+        )
         parser.add_argument("--since", metavar="TIME", help="of --pending: first seen since then")
         parser.add_argument(
-            "--refresh", action="store_true", help="ask the service about settled ones too"
+            "--refresh", action="store_true", help="ask the service also about settled references"
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Confirm each; print a line for each that is not delivered, and one summary line."""
         if options["since"] and not options["pending"]:
-            raise CommandError("--since goes with --pending.")
+            raise CommandError("--since needs --pending.")
         if options["column"] and not options["file"]:
-            raise CommandError("--column goes with --file.")
+            raise CommandError("--column needs --file.")
         if not options["references"] and not options["pending"] and not options["file"]:
             raise CommandError("Give references, --file or --pending.")
         page = _page(options["page"]) if options["page"] else None
@@ -108,7 +112,7 @@ class Command(BaseCommand):
 
 
 def _confirm(reference: str, *, refresh: bool, page: PaymentPage | None) -> tuple[str, str]:
-    """Return the outcome, and of what is held in spite of a page's name the reason."""
+    """Return the outcome, and the reason if the payment is held although `--page` names a page."""
     try:
         outcome = confirm_payment(
             reference, door=Door.COMMAND, refresh=refresh, vouched=True, deliver_now=True

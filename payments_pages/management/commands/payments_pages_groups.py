@@ -1,4 +1,4 @@
-"""Make the groups of staff."""
+"""Create the groups of staff."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -12,7 +12,7 @@ __all__ = ["Command"]
 
 
 class Command(BaseCommand):
-    """Make or complete the groups viewer, operator and manager."""
+    """The command: creates or completes the groups viewer, operator and manager."""
 
     help = (
         "Make or complete three groups of staff: viewer, operator and manager. What a group has "
@@ -27,7 +27,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--exact",
             action="store_true",
-            help="take other permissions of this app from the groups",
+            help="remove other permissions of this app from the groups",
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:

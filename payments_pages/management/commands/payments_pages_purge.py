@@ -1,4 +1,4 @@
-"""Delete what has served its time: run it by cron, once a day or a week."""
+"""Delete old data: run it by cron, once a day or a week."""
 
 import datetime as dt
 import re
@@ -21,7 +21,7 @@ WORK: dict[str, tuple[Callable[..., int], str]] = {
 
 
 class Command(BaseCommand):
-    """Purge what is named, and nothing that is not."""
+    """The command: purges only the kinds of data that its options name."""
 
     help = (
         "Delete old events and references given up, and blank payers' data of old payments. "

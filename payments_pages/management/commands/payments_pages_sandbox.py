@@ -1,4 +1,4 @@
-"""Serve a working double of the service, as this site's settings expect it."""
+"""Run a sandbox, a working double of the service, for this site's settings."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -13,7 +13,7 @@ __all__ = ["Command"]
 
 
 class Command(BaseCommand):
-    """Run the sandbox until it is told to stop."""
+    """The command: runs the sandbox until it is stopped."""
 
     help = (
         "Serve a sandbox: the service's API, its pages and its webhooks, with no money. Port and "

@@ -1,4 +1,4 @@
-"""Ask and deliver what is due: run it every minute, or with --watch."""
+"""Verify and deliver what is due: run it every minute, or with --watch."""
 
 import logging
 import signal
@@ -21,7 +21,7 @@ logger = logging.getLogger("payments_pages.sweeping")
 
 
 class Command(BaseCommand):
-    """Take all that is due through the path, once or until stopped."""
+    """The command: takes all that is due through the path, once or until stopped."""
 
     help = (
         "Ask the service about waiting references and make the deliveries that are due. "
@@ -63,7 +63,7 @@ class Command(BaseCommand):
         self.stdout.write("Stopped.")
 
     def _sweep_if_possible(self, batch: int, stop: "_Stop") -> None:
-        """Sweep once; outlive a database that is away, for nobody else would finish the work."""
+        """Sweep once; go on after a database error, because nobody else would finish the work."""
         close_old_connections()
         try:
             self._sweep(batch, stop, quiet=True)
@@ -109,7 +109,7 @@ def _summary(report: SweepReport) -> str:
 
 
 class _Stop:
-    """Remember that somebody asked to stop. A plain flag: a handler must not take a lock."""
+    """The request to stop. A plain flag, because a signal handler must not take a lock."""
 
     def __init__(self) -> None:
         self.asked = False

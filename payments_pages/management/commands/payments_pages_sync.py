@@ -1,4 +1,4 @@
-"""Mirror the service's pages."""
+"""Update the pages from the service."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -15,7 +15,7 @@ __all__ = ["Command"]
 
 
 class Command(BaseCommand):
-    """Make the mirror of the pages show what the service has."""
+    """The command: updates the pages from the service's list."""
 
     help = "Mirror the service's pages. Nothing is deleted or deactivated, here or there."
 
@@ -55,4 +55,6 @@ class Command(BaseCommand):
             )
         for currency, amount, pages in pages_of_equal_price():
             price = format_amount(amount, currency, conf.exponents)
-            self.stderr.write(f"{pages} active pages cost {price}: money cannot tell them apart.")
+            self.stderr.write(
+                f"{pages} active pages cost {price}: the amount does not tell them apart."
+            )

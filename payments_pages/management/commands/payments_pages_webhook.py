@@ -19,7 +19,7 @@ TIMEOUT = 30
 
 
 class Command(BaseCommand):
-    """Sign and post one event, to try the webhook and its settings."""
+    """The command: signs and posts one event, to try the webhook and its settings."""
 
     help = (
         "Sign an event with this site's own settings and post it to its webhook. The service is "
@@ -64,4 +64,4 @@ class Command(BaseCommand):
             raise CommandError(f"{url} cannot be reached: {type(error).__name__}.") from error
         self.stdout.write(f"{url} answered {answer.status_code}: {answer.text[:200]}")
         if answer.status_code != 200:
-            raise CommandError("The webhook was not taken.")
+            raise CommandError("The site did not accept the webhook.")

@@ -70,7 +70,7 @@ def _validate(_options: argparse.Namespace) -> dict[str, str]:
     from tests.benchmarks.capacity.validating import validate
 
     measured = load()
-    setup = replace(ONE, flush=measured.commit_seconds["1"], max_calls=conf.max_calls)
+    setup = replace(ONE, flush=measured.commit_seconds["1"], max_calls=conf.limits.max_calls)
     rows = validate(tables.costs_of(measured), setup)
     return {"validate": tables.compared(rows, os.getloadavg()[0])}
 

@@ -32,7 +32,6 @@ OPERATIONS: dict[str, Callable[[Client], Any]] = {
     "verify": lambda client: client.verify_transaction("PPG-1001"),
     "fetch": lambda client: client.fetch_page(18),
     "list": lambda client: client.list_pages(),
-    "iterate": lambda client: list(client.iterate_pages()),
     "check": lambda client: client.check_slug("tea-box"),
     "create": lambda client: client.create_page(name="Tea box"),
     "update": lambda client: client.update_page(18, name="Tea box"),

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from payments_pages.client.responses import Answer
+from payments_pages.client.responses import Response
 from payments_pages.client.transport import Transport
 from payments_pages.exceptions import (
     ServiceError,
 )
+from payments_pages.limits import Limits
 
 KEY = "sk_test_LEAKME0001"
 OK = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{"status":true}'
@@ -157,14 +158,15 @@ def cut_in_headers(_server: RawServer, connection: socket.socket) -> None:
 
 def to(server: RawServer, **changes: Any) -> Transport:
     base_url = f"http://127.0.0.1:{server.port}/api"
-    return Transport(**({"secret_key": KEY, "base_url": base_url, "deadline": 5} | changes))
+    arguments: dict[str, Any] = {"secret_key": KEY, "base_url": base_url}
+    return Transport(**(arguments | {"limits": Limits(deadline=5)} | changes))
 
 
-def get(transport: Transport, reference: str = "PPG-1001", **more: Any) -> Answer:
+def get(transport: Transport, reference: str = "PPG-1001", **more: Any) -> Response:
     return transport.exchange("GET", transport.target("/transaction/verify/{}", reference), **more)
 
 
-def post(transport: Transport) -> Answer:
+def post(transport: Transport) -> Response:
     return transport.exchange("POST", transport.target("/page"), json_body={"name": "x"})
 
 

@@ -1,19 +1,15 @@
 """Pages: created, changed, listed."""
 
 import datetime as dt
-import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-import requests
 import responses
 
-from payments_pages.client import MAX_LISTS, Client, PageResource
+from payments_pages.client import Client, PageResource
 from payments_pages.exceptions import (
     InvalidReference,
     InvalidResponse,
-    ServiceUnavailable,
 )
 from tests.unit.client.operations import BASE, FALSE, KEY, PAGE, PAGE_18, SLUG, good, sent
 from tests.unit.client.payloads import page
@@ -159,77 +155,6 @@ def test_a_list_that_is_no_array_is_not_believed(
     wire.get(PAGE, json={key: value for key, value in good(data).items() if value is not ...})
     with pytest.raises(InvalidResponse):
         client.list_pages()
-
-
-def serve_lists(wire: responses.RequestsMock, items: Callable[[int], list[Any]]) -> None:
-    def answer(request: requests.PreparedRequest) -> tuple[int, dict[str, str], str]:
-        assert request.url is not None
-        number = int(request.url.split("&page=")[1].split("&")[0])
-        return 200, {}, json.dumps(good(items(number)))
-
-    wire.add_callback("GET", PAGE, answer)
-
-
-def numbered(first: int, last: int) -> list[Any]:
-    return [page(id=number, slug=f"p{number}") for number in range(first, last)]
-
-
-def test_case_c58_every_page_comes_once_though_the_lists_shift(
-    client: Client, wire: responses.RequestsMock
-) -> None:
-    lists = {1: numbered(1, 51), 2: numbered(50, 100), 3: numbered(100, 121)}
-    serve_lists(wire, lambda number: lists.get(number, []))
-    assert [found.id for found in client.iterate_pages()] == list(range(1, 121))
-    assert len(wire.calls) == 4
-
-
-def test_case_c58_a_full_last_list_is_followed_by_an_empty_one(
-    client: Client, wire: responses.RequestsMock
-) -> None:
-    serve_lists(wire, lambda number: numbered(1, 51) if number == 1 else [])
-    assert len(list(client.iterate_pages())) == 50
-    assert len(wire.calls) == 2
-
-
-def test_case_c58_a_service_that_repeats_its_first_list_is_left(
-    client: Client, wire: responses.RequestsMock
-) -> None:
-    serve_lists(wire, lambda _number: numbered(1, 51))
-    assert len(list(client.iterate_pages())) == 50
-    assert len(wire.calls) == 2
-
-
-def test_case_c58_a_listing_without_end_is_reported(
-    client: Client, wire: responses.RequestsMock
-) -> None:
-    serve_lists(wire, lambda number: numbered(number, number + 1))
-    found = client.iterate_pages(per_page=1)
-    first = [next(found).id for _page in range(MAX_LISTS)]
-    assert len(first) == MAX_LISTS
-    with pytest.raises(InvalidResponse):
-        next(found)
-
-
-def test_case_c58_pages_before_a_fault_are_given(
-    client: Client, wire: responses.RequestsMock
-) -> None:
-    wire.get(PAGE, json=good(numbered(1, 51)))
-    wire.get(PAGE, json=FALSE, status=500)
-    found = client.iterate_pages()
-    assert len([next(found) for _page in range(50)]) == 50
-    with pytest.raises(ServiceUnavailable):
-        next(found)
-
-
-def test_case_c58_an_item_that_cannot_be_read_is_reported_after_all_others(
-    client: Client, wire: responses.RequestsMock
-) -> None:
-    lists = {1: [*numbered(1, 3), page(id=None)], 2: numbered(3, 5)}
-    serve_lists(wire, lambda number: lists.get(number, []))
-    found = client.iterate_pages()
-    assert [next(found).id for _page in range(4)] == [1, 2, 3, 4]
-    with pytest.raises(InvalidResponse, match="1 listed pages cannot be read"):
-        next(found)
 
 
 def test_a_list_may_be_larger_than_a_transaction(

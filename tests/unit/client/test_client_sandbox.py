@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from payments_pages.client import Client
+from payments_pages.client import Client, Limits
 from payments_pages.exceptions import (
     AuthenticationFailed,
     DeadlineExceeded,
@@ -26,7 +26,9 @@ def sandbox() -> Iterator[Sandbox]:
 
 @pytest.fixture
 def client(sandbox: Sandbox) -> Client:
-    return Client(secret_key=sandbox.secret_key, base_url=sandbox.base_url, deadline=3)
+    return Client(
+        secret_key=sandbox.secret_key, base_url=sandbox.base_url, limits=Limits(deadline=3)
+    )
 
 
 def test_a_page_is_created_fetched_changed_and_switched_off(
@@ -85,7 +87,9 @@ def test_all_pages_are_listed_however_many(sandbox: Sandbox, client: Client) -> 
     made = {sandbox.add_page(name=f"P{number}", slug=f"p{number}")["id"] for number in range(7)}
     first = client.list_pages(per_page=3)
     assert (len(first.items), first.total, first.per_page, first.page) == (3, 7, 3, 1)
-    assert {found.id for found in client.iterate_pages(per_page=3)} == made
+    lists = [client.list_pages(per_page=3, page=number) for number in (1, 2, 3, 4)]
+    assert [len(found.items) for found in lists] == [3, 3, 1, 0]
+    assert {page.id for found in lists for page in found.items} == made
     tomorrow = dt.datetime.now(dt.UTC) + dt.timedelta(days=1)
     assert client.list_pages(from_=tomorrow).items == ()
     assert len(client.list_pages(to=tomorrow).items) == 7
@@ -151,7 +155,9 @@ def test_a_limit_says_when_to_come_back(sandbox: Sandbox, client: Client) -> Non
 
 
 def test_a_hanging_service_holds_a_caller_no_longer_than_the_deadline(sandbox: Sandbox) -> None:
-    client = Client(secret_key=sandbox.secret_key, base_url=sandbox.base_url, deadline=0.4)
+    client = Client(
+        secret_key=sandbox.secret_key, base_url=sandbox.base_url, limits=Limits(deadline=0.4)
+    )
     sandbox.add_transaction("PPG-1001")
     sandbox.faults.add(operation="verify", kind="hang", seconds=20, times=1)
     with pytest.raises(DeadlineExceeded):

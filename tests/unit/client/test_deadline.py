@@ -14,6 +14,7 @@ from payments_pages.exceptions import (
     DeadlineExceeded,
     ServiceUnavailable,
 )
+from payments_pages.limits import Limits
 from tests.unit.client.raw_server import (
     KEY,
     OK,
@@ -45,7 +46,7 @@ from tests.unit.client.raw_server import (
 def test_the_deadline_holds_whatever_the_server_does(
     script: Any, serve: Callable[..., RawServer]
 ) -> None:
-    transport = to(serve(script), deadline=0.4, read_timeout=10, connect_timeout=10)
+    transport = to(serve(script), limits=Limits(deadline=0.4, read_timeout=10, connect_timeout=10))
     started = time.monotonic()
     with pytest.raises(DeadlineExceeded):
         get(transport)
@@ -57,7 +58,7 @@ def test_a_call_ends_by_its_deadline_and_a_fifth_of_a_second(
     script: Any, serve: Callable[..., RawServer]
 ) -> None:
     """The best of some tries: the machine may be busy, the code may not be."""
-    transport = to(serve(script), deadline=0.3, read_timeout=10, connect_timeout=10)
+    transport = to(serve(script), limits=Limits(deadline=0.3, read_timeout=10, connect_timeout=10))
 
     def duration() -> float:
         started = time.monotonic()
@@ -71,7 +72,7 @@ def test_a_call_ends_by_its_deadline_and_a_fifth_of_a_second(
 def test_silence_longer_than_the_read_timeout_ends_a_call(serve: Callable[..., RawServer]) -> None:
     started = time.monotonic()
     with pytest.raises(ServiceUnavailable) as caught:
-        get(to(serve(say_nothing), deadline=20, read_timeout=0.2))
+        get(to(serve(say_nothing), limits=Limits(deadline=20, read_timeout=0.2)))
     assert type(caught.value) is ServiceUnavailable
     assert time.monotonic() - started < 3
 
@@ -82,22 +83,13 @@ def test_a_slow_answer_within_the_deadline_is_taken(serve: Callable[..., RawServ
             connection.sendall(OK[start : start + 16])
             server.pause(0.02)
 
-    assert get(to(serve(slowly), read_timeout=0.5)).body == b'{"status":true}'
-
-
-def test_a_budget_can_only_shorten_the_deadline(serve: Callable[..., RawServer]) -> None:
-    server = serve(say_nothing)
-    for deadline, budget in ((20, 0.2), (0.2, 20)):
-        started = time.monotonic()
-        with pytest.raises(DeadlineExceeded):
-            get(to(server, deadline=deadline), budget=budget)
-        assert time.monotonic() - started < 3
+    assert get(to(serve(slowly), limits=Limits(read_timeout=0.5))).body == b'{"status":true}'
 
 
 def test_no_time_left_means_no_call(serve: Callable[..., RawServer]) -> None:
     server = serve(answer(OK))
     with pytest.raises(DeadlineExceeded) as caught:
-        to(server).exchange("POST", to(server).target("/page"), json_body={}, budget=0)
+        post(to(server, limits=Limits(deadline=0)))
     assert server.requests == []
     assert caught.value.maybe_done is False
 
@@ -115,7 +107,9 @@ def test_a_server_that_stalls_in_the_tls_handshake_is_left(
     server._request = lambda connection: connection.recv(100)  # type: ignore[method-assign]
     for script in (say_nothing, trickle_handshake):
         server.script = script
-        transport = to(server, base_url=f"https://127.0.0.1:{server.port}/api", deadline=0.4)
+        transport = to(
+            server, base_url=f"https://127.0.0.1:{server.port}/api", limits=Limits(deadline=0.4)
+        )
         started = time.monotonic()
         with pytest.raises(DeadlineExceeded) as caught:
             post(transport)
@@ -129,7 +123,9 @@ def test_many_addresses_of_a_name_do_not_multiply_the_time(
     found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", deaf_port))] * 8
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_a, **_k: found)
     transport = Transport(
-        secret_key=KEY, base_url="http://many.localhost/api", connect_timeout=0.2, deadline=0.5
+        secret_key=KEY,
+        base_url="http://many.localhost/api",
+        limits=Limits(connect_timeout=0.2, deadline=0.5),
     )
     started = time.monotonic()
     with pytest.raises(DeadlineExceeded) as caught:
@@ -145,7 +141,9 @@ def test_the_next_address_is_tried_when_the_first_is_deaf(
     found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port)) for port in ports]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_a, **_k: found)
     transport = Transport(
-        secret_key=KEY, base_url="http://two.localhost/api", connect_timeout=0.2, deadline=5
+        secret_key=KEY,
+        base_url="http://two.localhost/api",
+        limits=Limits(connect_timeout=0.2, deadline=5),
     )
     assert get(transport).status == 200
 
@@ -159,8 +157,7 @@ def test_the_deadline_holds_over_tls(
         server,
         base_url=f"https://127.0.0.1:{server.port}/api",
         ca_bundle=str(certificate[0]),
-        deadline=0.6,
-        read_timeout=10,
+        limits=Limits(deadline=0.6, read_timeout=10),
     )
     started = time.monotonic()
     with pytest.raises(DeadlineExceeded):
@@ -175,7 +172,10 @@ def test_a_server_that_stops_reading_does_not_hold_a_large_write(
     server = serve(say_nothing, certificate[1] if tls else None)
     base_url = f"http{'s' if tls else ''}://127.0.0.1:{server.port}/api"
     transport = to(
-        server, base_url=base_url, ca_bundle=str(certificate[0]), deadline=1, read_timeout=0.6
+        server,
+        base_url=base_url,
+        ca_bundle=str(certificate[0]),
+        limits=Limits(deadline=1, read_timeout=0.6),
     )
     started = time.monotonic()
     with pytest.raises(ServiceUnavailable) as caught:

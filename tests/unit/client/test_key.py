@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from payments_pages.client.responses import Answer
+from payments_pages.client.responses import Response
 from payments_pages.client.transport import Transport
 from payments_pages.exceptions import (
     ConfigurationError,
     ServiceUnavailable,
 )
+from payments_pages.limits import Limits
 from tests.unit.client.raw_server import (
     KEY,
     OK,
@@ -64,7 +65,7 @@ def test_case_c19_the_key_shows_nowhere(
     script: Any, serve: Callable[..., RawServer], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    transport = to(serve(script), secret_key=f"{KEY}\n", read_timeout=0.1)
+    transport = to(serve(script), secret_key=f"{KEY}\n", limits=Limits(read_timeout=0.1))
     error = failure_of(transport)
     if error is not None:
         assert error.__context__ is None
@@ -88,12 +89,12 @@ def test_one_record_tells_of_each_attempt_and_not_of_its_reference(
     ours = [record for record in caplog.records if record.name == "payments_pages.transport"]
     assert [record.levelname for record in ours] == ["DEBUG", "INFO", "INFO"]
     start = "service.called: GET /transaction/verify/{}: "
-    assert ours[0].getMessage().startswith(f"{start}200, Answer, ")
+    assert ours[0].getMessage().startswith(f"{start}200, Response, ")
     for record in ours[1:]:
         assert record.getMessage().startswith(f"{start}no status, ServiceUnavailable, ")
     fields = ("method", "path", "status", "outcome", "attempt")
     assert [[getattr(record, field) for field in fields] for record in ours] == [
-        ["GET", "/transaction/verify/{}", 200, "Answer", 1],
+        ["GET", "/transaction/verify/{}", 200, "Response", 1],
         ["GET", "/transaction/verify/{}", None, "ServiceUnavailable", 1],
         ["GET", "/transaction/verify/{}", None, "ServiceUnavailable", 2],
     ]
@@ -101,4 +102,4 @@ def test_one_record_tells_of_each_attempt_and_not_of_its_reference(
 
 
 def test_an_answer_does_not_show_its_body() -> None:
-    assert "payer" not in repr(Answer(200, body=b"payer@example.test"))
+    assert "payer" not in repr(Response(200, body=b"payer@example.test"))

@@ -13,10 +13,11 @@ import pytest
 MIB = 1024 * 1024
 CHILD = """
 import json, resource, sys
-from payments_pages.client import Client
+from payments_pages.client import Client, Limits
 from payments_pages.exceptions import ServiceError
 
-client = Client(secret_key="sk_test_suite", base_url=sys.argv[1], deadline=20, read_timeout=20)
+client = Client(secret_key="sk_test_suite", base_url=sys.argv[1],
+    limits=Limits(deadline=20, read_timeout=20))
 try:
     client.verify_transaction("WARM-UP")  # what a call costs anyway is loaded by then
 except ServiceError:

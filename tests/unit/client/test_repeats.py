@@ -19,6 +19,7 @@ from payments_pages.exceptions import (
     ServiceError,
     ServiceUnavailable,
 )
+from payments_pages.limits import Limits
 from tests.unit.client.raw_server import (
     KEY,
     OK,
@@ -99,7 +100,7 @@ def test_a_service_that_is_slow_is_not_asked_twice(serve: Callable[..., RawServe
     """Although most of the deadline is left: it may still be at work on the first call."""
     server = serve(one_after_the_other(say_nothing, answer(OK)))
     with pytest.raises(ServiceUnavailable):
-        get(to(server, read_timeout=0.1, deadline=20))
+        get(to(server, limits=Limits(read_timeout=0.1, deadline=20)))
     assert len(server.requests) == 1
 
 
@@ -120,10 +121,9 @@ def led_to(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
     return lead
 
 
-def unconnected(**more: Any) -> Transport:
-    return Transport(
-        secret_key=KEY, base_url="http://nodes.localhost/api", connect_timeout=0.1, **more
-    )
+def unconnected(*, deadline: float = 8) -> Transport:
+    limits = Limits(connect_timeout=0.1, deadline=deadline)
+    return Transport(secret_key=KEY, base_url="http://nodes.localhost/api", limits=limits)
 
 
 def test_a_get_that_got_no_connection_in_time_tries_another(
@@ -216,7 +216,7 @@ def test_the_pause_is_drawn_anew_and_small() -> None:
 def test_no_time_left_means_no_second_call(serve: Callable[..., RawServer]) -> None:
     server = serve(drop)
     with pytest.raises(ServiceError):
-        get(to(server), budget=0.04)
+        get(to(server, limits=Limits(deadline=0.04)))
     assert len(server.requests) <= 1
 
 
@@ -224,7 +224,7 @@ def test_the_second_call_ends_by_the_same_deadline(serve: Callable[..., RawServe
     server = serve(one_after_the_other(drop, say_nothing))
     started = time.monotonic()
     with pytest.raises(ServiceUnavailable):
-        get(to(server, deadline=0.6, read_timeout=10))
+        get(to(server, limits=Limits(deadline=0.6, read_timeout=10)))
     assert 0.5 < time.monotonic() - started < 2
 
 
@@ -297,7 +297,7 @@ def test_one_who_finds_the_house_full_is_told_in_a_moment(serve: Callable[..., R
     server, gates = serve(answer(OK)), Gates()
     started = time.monotonic()
     with gates.opened("elsewhere", b"", max_calls=1), pytest.raises(NotAsked) as caught:
-        post(guarded(server, gates, max_calls=1))
+        post(guarded(server, gates, limits=Limits(max_calls=1)))
     assert time.monotonic() - started < PATIENCE + 0.5
     assert server.requests == []
     assert caught.value.maybe_done is False

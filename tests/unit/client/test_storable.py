@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from payments_pages.client import TransactionResource
+from payments_pages.client import TransactionResource, read_metadata
 from payments_pages.client.payloads import MAX_DEPTH, storable
 from tests.unit.client.payloads import ANY_JSON, CODE, assert_storable, depth_of, nested, read
 
@@ -56,9 +56,8 @@ def test_the_reusable_card_code_is_in_nothing_that_is_kept(
 ) -> None:
     authorization = {"authorization_code": CODE if known else "AUTH_another"}
     found = read(**({"authorization": authorization} | {field: place}))
-    kept = repr(
-        [getattr(found, name) for name in TransactionResource.__slots__] + [found.metadata_object]
-    )
+    fields = [getattr(found, name) for name in TransactionResource.__slots__]
+    kept = repr([*fields, read_metadata(found.metadata)])
     if known and field != "authorization":
         assert CODE not in kept
     else:
@@ -74,7 +73,7 @@ def test_a_json_text_without_a_card_code_is_kept_letter_for_letter() -> None:
 
 def test_the_rest_of_a_json_text_with_a_card_code_is_kept() -> None:
     text = json.dumps({"cart_id": 398, "authorization_code": CODE})
-    assert read(metadata=text).metadata_object == {"cart_id": 398}
+    assert read_metadata(read(metadata=text).metadata) == {"cart_id": 398}
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from payments_pages.exceptions import (
     InvalidResponse,
     ServiceUnavailable,
 )
+from payments_pages.limits import Limits
 from tests.unit.client.raw_server import (
     KEY,
     OK,
@@ -41,7 +42,7 @@ from tests.unit.client.raw_server import (
 def test_after_the_request_has_left_a_write_may_be_done(
     script: Any, serve: Callable[..., RawServer]
 ) -> None:
-    transport = to(serve(script), read_timeout=0.2)
+    transport = to(serve(script), limits=Limits(read_timeout=0.2))
     with pytest.raises(ServiceUnavailable) as caught:
         post(transport)
     assert caught.value.maybe_done is True

@@ -29,6 +29,13 @@ __all__ = ["certificate"]  # a fixture
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+
+@pytest.fixture
+def client() -> Client:
+    """A payer's browser; elsewhere in this directory it is the service's client."""
+    return Client()
+
+
 HTML = "<html><title>502 Bad Gateway</title></html>"
 
 C25: dict[str, dict[str, Any]] = {

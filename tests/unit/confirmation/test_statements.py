@@ -1,20 +1,21 @@
 """Statements compiled once per connection do what the ORM does for the same queryset."""
 
 import datetime as dt
-import threading
-import time
+import tomllib
 import uuid
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection, connections, models, transaction
-from django.db.models import F
+from django.db import IntegrityError, connection, models, transaction
 from django.db.models.signals import post_save, pre_save
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from payments_pages.choices import Door, FulfilmentState, Reason, VerificationState
+from payments_pages.confirmation import statements
 from payments_pages.confirmation.mirror import find_settled
 from payments_pages.confirmation.statements import (
     COMPLETE_FULFILMENT,
@@ -25,7 +26,7 @@ from payments_pages.confirmation.statements import (
     TRANSACTION_BY_KEY,
     VERIFICATION_BY_KEY,
 )
-from payments_pages.db import Given, Select, Update, UtcNow
+from payments_pages.db import READ_AGAINST, Select, Update, UtcNow
 from payments_pages.models import (
     Event,
     ExpectedPayment,
@@ -164,11 +165,11 @@ def test_an_update_says_how_many_rows_it_has_matched() -> None:
 def test_a_statement_is_compiled_once_for_a_connection_and_takes_new_values() -> None:
     built: list[int] = []
 
-    def build() -> Any:
+    def build(reference: Any) -> Any:
         built.append(1)
-        return Verification.objects.filter(reference=Given("reference", models.CharField()))
+        return Verification.objects.filter(reference=reference)
 
-    select = Select(build)
+    select = Select(build, reference=models.CharField())
     for reference in ("A", "B"):
         insert(verification(reference))
     found = [select.first("default", reference=reference) for reference in ("A", "B", "C")]
@@ -181,10 +182,12 @@ def test_a_statement_is_compiled_once_for_a_connection_and_takes_new_values() ->
 def test_a_span_of_time_may_be_given() -> None:
     row = insert(verification())
     later = Update(
-        lambda: (
-            Verification.objects.filter(pk=Given("pk", models.BigAutoField())),
-            {"next_at": UtcNow() + Given("wait", models.DurationField())},
-        )
+        lambda pk, wait: (
+            Verification.objects.filter(pk=pk),
+            {"next_at": UtcNow() + wait},
+        ),
+        pk=models.BigAutoField(),
+        wait=models.DurationField(),
     )
     for days in (1, 30):
         assert later.run("default", pk=row.pk, wait=dt.timedelta(days=days, microseconds=5)) == 1
@@ -259,53 +262,236 @@ def test_what_begins_a_transaction_finds_its_row_by_the_key_alone(statement: Upd
     assert "state" in queries[0]["sql"]
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="only there do threads share connections")
-def test_threads_that_share_a_connection_each_get_their_own_row(
-    transactional_db: None,
+@contextmanager
+def plain() -> Iterator[None]:
+    """Have the statements run as plain querysets: Django shares a connection so in a live server."""
+    connection.inc_thread_sharing()
+    try:
+        yield
+    finally:
+        connection.dec_thread_sharing()
+
+
+@pytest.fixture
+def select_that_counts() -> tuple["Select[Verification]", list[Any]]:
+    """A select, and the values that its queryset was built with."""
+    built: list[Any] = []
+
+    def build(key: Any) -> Any:
+        built.append(key)
+        return Verification.objects.filter(reference_key=key)
+
+    return Select(build, key=models.CharField()), built
+
+
+def test_on_a_connection_that_threads_share_nothing_is_kept_for_the_next(
+    select_that_counts: tuple["Select[Verification]", list[Any]],
 ) -> None:
-    """As in a LiveServerTestCase on SQLite in memory."""
-    keys = [stored(f"shared-{number}").reference_key for number in range(4)]
-    wide = by_key()
-    widen(wide._compiled(connections[connection.alias])[2])
-    wrong: list[str] = []
-
-    def read(asked: "Select[Verification]", key: str, times: int) -> None:
-        for _time in range(times):
-            row = asked.first(connection.alias, key=key)
-            if row is None or row.reference_key != key:
-                wrong.append(key)
-
-    share(*(lambda key=key: read(wide, key, 20) for key in keys))
-    assert not wrong
-    share(*(lambda key=key: read(VERIFICATION_BY_KEY, key, 1500) for key in keys))
-    assert not wrong
+    """As in a LiveServerTestCase on SQLite in memory: one thread would get another's row."""
+    select, built = select_that_counts
+    row = insert(verification())
+    with plain():
+        for _time in range(3):
+            assert select.first("default", key=row.reference_key) == row
+    assert built == [row.reference_key] * 3
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="only there do threads share connections")
-def test_threads_that_share_a_connection_each_change_and_insert_their_own_row(
-    transactional_db: None,
+def test_on_a_django_that_nobody_has_read_the_plain_queryset_runs(
+    monkeypatch: pytest.MonkeyPatch,
+    select_that_counts: tuple["Select[Verification]", list[Any]],
 ) -> None:
-    """The driver would give one thread the other's values (CPython 3.12 and newer)."""
-    keys = [stored(f"shared-{number}").reference_key for number in range(4)]
-    count_up = Update(
-        lambda: (
-            Verification.objects.filter(reference_key=Given("key", models.CharField())),
-            {"attempts": F("attempts") + 1},
-        )
+    select, built = select_that_counts
+    row = insert(verification())
+    monkeypatch.setattr("payments_pages.db.compiled.READ_AGAINST", frozenset())
+    assert select.first("default", key=row.reference_key) == row
+    assert built == [row.reference_key]
+
+
+def test_the_djangos_that_were_read_are_those_that_the_package_names() -> None:
+    project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
+    prefix = "Framework :: Django :: "
+    named = {
+        tuple(map(int, line.removeprefix(prefix).split(".")))
+        for line in project["classifiers"]
+        if line.startswith(prefix)
+    }
+    assert named == READ_AGAINST
+
+
+PAGE = uuid.uuid4()
+PAYMENT = uuid.uuid4()
+KEY = reference_key("PPG-1")
+LEASE = dt.timedelta(seconds=60)
+
+STATEMENTS: list[tuple[str, dict[str, Any]]] = [
+    ("VERIFICATION_BY_KEY", {"key": KEY}),
+    ("VERIFICATION_BY_KEY", {"key": "nobody"}),
+    ("TRANSACTION_BY_KEY", {"key": KEY}),
+    ("TRANSACTION_BY_KEY", {"key": reference_key("without fulfilment")}),
+    ("TRANSACTION_BY_KEY", {"key": "nobody"}),
+    ("SETTLED_BY_KEY", {"key": KEY}),
+    ("SETTLED_BY_KEY", {"key": "nobody"}),
+    ("TRANSACTION_BY_TOKEN", {"token": PAYMENT}),
+    ("TRANSACTION_BY_TOKEN", {"token": uuid.uuid4()}),
+    ("EXPECTED_BY_KEY", {"key": KEY}),
+    ("EXPECTED_BY_KEY", {"key": "nobody"}),
+    ("PAGE_BY_TOKEN", {"token": PAGE}),
+    ("PAGE_BY_TOKEN", {"token": uuid.uuid4()}),
+    ("INSERT_CLAIMED_VERIFICATION", {"reference": "new", "lease": LEASE}),
+    ("INSERT_CLAIMED_VERIFICATION", {"reference": "PPG-1", "lease": LEASE}),
+    ("INSERT_SIGNED_VERIFICATION", {"reference": "new", "lease": LEASE}),
+    ("INSERT_SIGNED_VERIFICATION", {"reference": "PPG-1", "lease": LEASE}),
+    ("INSERT_TRANSACTION", {"reference": "new"}),
+    ("INSERT_TRANSACTION", {"reference": "PPG-1"}),
+    ("INSERT_ACCEPTED_FULFILMENT", {"reference": "without fulfilment", "lease": LEASE}),
+    ("INSERT_ACCEPTED_FULFILMENT", {"reference": "PPG-1", "lease": LEASE}),
+    ("INSERT_EVENT", {"details": ["one"]}),
+    ("INSERT_EVENT", {"details": ["one", "two %s"]}),
+    ("SETTLE_VERIFICATION", {"attempt": 1}),
+    ("SETTLE_VERIFICATION", {"attempt": 1, "refreshed": True}),
+    ("SETTLE_VERIFICATION", {"attempt": 2}),
+    ("COMPLETE_FULFILMENT", {"attempt": 1}),
+    ("COMPLETE_FULFILMENT", {"attempt": 2}),
+]
+
+
+def test_each_statement_is_compared_with_its_plain_form() -> None:
+    assert {name for name, _values in STATEMENTS} == set(statements.__all__)
+
+
+@pytest.mark.parametrize(("name", "values"), STATEMENTS)
+def test_compiled_and_plain_give_the_same_result_and_rows(
+    name: str, values: dict[str, Any]
+) -> None:
+    compiled = outcome(name, dict(values))
+    with plain():
+        assert_same(outcome(name, dict(values)), compiled)
+
+
+def outcome(name: str, values: dict[str, Any]) -> Any:
+    """Run a statement over the same rows; return what came of it, and roll it back."""
+    sent: list[Any] = []
+
+    def receive(signal: Any, sender: Any, instance: Any, **named: Any) -> None:
+        sent.append((signal is pre_save, sender, instance.pk is None, sorted(named.items())))
+
+    with transaction.atomic():
+        start = dt.datetime.now(dt.UTC)
+        rows = prepare(refreshed=values.pop("refreshed", False))
+        for signal in (pre_save, post_save):
+            signal.connect(receive)
+        try:
+            with CaptureQueriesContext(connection) as queries, transaction.atomic():
+                result = run(name, values, rows)
+        except IntegrityError as error:
+            result = type(error)
+        finally:
+            for signal in (pre_save, post_save):
+                signal.disconnect(receive)
+        found = [
+            [described(row, start) for row in model.objects.order_by("pk")]
+            for model in (Verification, Transaction, Fulfilment, Event)
+        ]
+        transaction.set_rollback(True)
+    return described(result, start), found, sent, len(queries)
+
+
+def prepare(*, refreshed: bool) -> dict[str, Any]:
+    page = PaymentPage.objects.create(
+        name="Tea box", slug="tea-box", slug_key="s", currency="ILS", token=PAGE
+    )
+    expected = ExpectedPayment.objects.create(
+        reference="PPG-1", reference_key=KEY, amount=1, currency="ILS", page=page
+    )
+    asked = verification(refresh_attempt=1 if refreshed else 0, last_error="late")
+    asked.save()
+    payment = paid(page=page, expected_payment=expected, metadata={"a": [1, "א"]}, token=PAYMENT)
+    payment.save()
+    paid("without fulfilment", token=uuid.UUID(int=1)).save()
+    fulfilment = Fulfilment(
+        transaction=payment,
+        reference_key=KEY,
+        state=FulfilmentState.DELIVERING,
+        attempts=1,
+        next_at=timezone.now() - LEASE,
+    )
+    fulfilment.save()
+    return {"verification": asked, "fulfilment": fulfilment}
+
+
+def run(name: str, values: dict[str, Any], rows: dict[str, Any]) -> Any:
+    """Return what the statement gives; of an insert, the objects."""
+    statement: Any = getattr(statements, name)
+    if isinstance(statement, Select):
+        return statement.first("default", **values)
+    if isinstance(statement, Update):
+        row = rows["verification" if statement is SETTLE_VERIFICATION else "fulfilment"]
+        return statement.run("default", pk=row.pk, **values)
+    if statement is INSERT_EVENT:
+        lines = [
+            Event(reference_key=KEY, kind="held", door=Door.CALLBACK, detail=detail)
+            for detail in values["details"]
+        ]
+        statement.run_all("default", lines)
+        statement.run("default", one := Event(reference_key=KEY, kind="held", door=Door.CALLBACK))
+        return [*lines, one]
+    row = new_row(name, values.pop("reference"))
+    statement.run("default", row, **values)
+    assert row.pk == type(row).objects.latest("pk").pk
+    return row
+
+
+def new_row(name: str, reference: str) -> Any:
+    if "VERIFICATION" in name:
+        return verification(reference)
+    if name == "INSERT_TRANSACTION":
+        return paid(reference, metadata=[None, {"א": 1.5}], amount=2**62, token=uuid.UUID(int=2))
+    key = reference_key(reference)
+    return Fulfilment(
+        transaction=Transaction.objects.get(reference_key=key),
+        reference_key=key,
+        state=FulfilmentState.DELIVERING,
+        attempts=1,
     )
 
-    def change(key: str) -> None:
-        for number in range(500):
-            assert count_up.run(connection.alias, key=key) == 1
-            INSERT_EVENT.run(
-                connection.alias, Event(reference_key=key, kind="held", detail=str(number))
-            )
 
-    share(*(lambda key=key: change(key) for key in keys))
-    assert set(Verification.objects.values_list("attempts", flat=True)) == {500}
-    for key in keys:
-        told = Event.objects.filter(reference_key=key).values_list("detail", flat=True)
-        assert [int(one) for one in told.order_by("pk")] == list(range(500))
+def described(value: Any, start: dt.datetime) -> Any:
+    """Describe an object by its fields and related objects, without numbers that differ by run."""
+    if isinstance(value, dt.datetime):
+        return (value - start).total_seconds()
+    if isinstance(value, list):
+        return [described(item, start) for item in value]
+    if not isinstance(value, models.Model):
+        return value
+    facts: dict[str, Any] = {
+        "adding": value._state.adding,
+        "database": value._state.db,
+        "deferred": sorted(value.get_deferred_fields()),
+        "delivery_due": vars(value).get("delivery_due"),
+    }
+    for field in value._meta.concrete_fields:
+        if field.is_relation or field.primary_key or field.attname in facts["deferred"]:
+            continue
+        facts[field.name] = described(getattr(value, field.attname), start)
+    for name, related in value._state.fields_cache.items():
+        facts[name] = related and (type(related), sorted(related.get_deferred_fields()))
+    return facts
+
+
+def assert_same(one: Any, other: Any) -> None:
+    """Compare; seconds may differ by the time that the test itself takes."""
+    if isinstance(one, float) and isinstance(other, float):
+        assert one == pytest.approx(other, abs=4)
+    elif isinstance(one, list | tuple) and type(one) is type(other):
+        assert len(one) == len(other)
+        for left, right in zip(one, other, strict=True):
+            assert_same(left, right)
+    elif isinstance(one, dict) and isinstance(other, dict):
+        assert one.keys() == other.keys()
+        for name in one:
+            assert_same(one[name], other[name])
+    else:
+        assert one == other
 
 
 def stored(reference: str) -> Verification:
@@ -315,46 +501,3 @@ def stored(reference: str) -> Verification:
         mode="test",
         first_door=Door.CALLBACK,
     )
-
-
-def by_key() -> "Select[Verification]":
-    return Select(
-        lambda: Verification.objects.filter(reference_key=Given("key", models.CharField()))
-    )
-
-
-def share(*tasks: Callable[[], None]) -> None:
-    """Run tasks at once, each in a thread, all on the connection of this one."""
-    shared = connections[connection.alias]
-    failures: list[BaseException] = []
-
-    def run(task: Callable[[], None]) -> None:
-        connections[connection.alias] = shared
-        try:
-            task()
-        except BaseException as error:  # noqa: BLE001 - shown below, in the test's own thread
-            failures.append(error)
-
-    shared.inc_thread_sharing()
-    try:
-        threads = [threading.Thread(target=run, args=(task,)) for task in tasks]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        shared.dec_thread_sharing()
-    for failure in failures:
-        raise failure
-
-
-def widen(objects: Any) -> None:
-    """Let a thread rest where another could come in between, before it makes its object."""
-    query = objects.queryset.query
-    found = query.get_compiler()
-
-    def rest(*_arguments: object, **_named: object) -> Any:
-        time.sleep(0.001)
-        return found
-
-    query.get_compiler = rest

@@ -162,7 +162,7 @@ def test_a_table_without_the_columns_name_is_refused_with_the_names_there_are(
 
 @pytest.mark.parametrize("arguments", [["PPG-1", "--column", "x"], ["--pending", "--column", "x"]])
 def test_a_column_is_one_of_a_file(paid: list[str], arguments: list[str]) -> None:
-    with pytest.raises(CommandError, match="--column goes with --file"):
+    with pytest.raises(CommandError, match="--column needs --file"):
         run(*arguments)
 
 
