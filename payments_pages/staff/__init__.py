@@ -7,6 +7,8 @@ from payments_pages.staff.attention import CAP, Attention, read_attention
 from payments_pages.staff.decisions import (
     ATTRIBUTABLE,
     NOTE_LENGTH,
+    Decision,
+    add_note,
     approve,
     attribute,
     is_of_other_mode,
@@ -14,10 +16,11 @@ from payments_pages.staff.decisions import (
     may_attribute,
     may_reject,
     may_retry,
-    note,
     reject,
     retry,
     stop_asking,
+    verify,
+    verify_reference,
 )
 from payments_pages.staff.export import write_csv
 from payments_pages.staff.masking import mask_email
@@ -34,8 +37,10 @@ __all__ = [
     "Attention",
     "Currency",
     "Day",
+    "Decision",
     "Figure",
     "Granted",
+    "add_note",
     "approve",
     "attribute",
     "day_bounds",
@@ -47,7 +52,6 @@ __all__ = [
     "may_attribute",
     "may_reject",
     "may_retry",
-    "note",
     "purge_events",
     "purge_lapsed",
     "read_attention",
@@ -55,5 +59,7 @@ __all__ = [
     "retry",
     "stop_asking",
     "take_totals",
+    "verify",
+    "verify_reference",
     "write_csv",
 ]

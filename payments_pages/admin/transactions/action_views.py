@@ -87,7 +87,7 @@ class Acting(ReadOnlyAdmin):
         self, request: HttpRequest, transaction: Transaction, action: Action, data: Any
     ) -> None:
         try:
-            said = action.carry_out(transaction, data, who(request))
+            said = action.carry_out(transaction, data, actor=who(request))
         except PaymentsPagesError as error:
             self._tell(request, transaction, explain(error), messages.ERROR)
         except (DatabaseError, InterfaceError) as error:

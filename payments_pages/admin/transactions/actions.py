@@ -4,25 +4,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from payments_pages import staff
 from payments_pages.admin.transactions.forms import ActionForm, AttributeForm, NoteForm, ReasonForm
-from payments_pages.choices import Door
-from payments_pages.confirmation import Confirmation, confirm_payment
+from payments_pages.choices import Outcome
 from payments_pages.models import Fulfilment, Transaction
+from payments_pages.staff import Decision
 
-__all__ = ["ACTIONS", "Action", "ask", "fingerprint"]
+__all__ = ["ACTIONS", "Action", "fingerprint"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
     """Describe one thing staff can do.
 
-    `name` is the last part of its address and of the address's name. `carry_out` gets the
-    payment, the cleaned form and the actor; it returns what came of it, in words, or None when
-    the payment has moved on. `guarded`: what staff saw must still be so.
+    `name` is the last part of its URL and of the URL's name. `decide` is the use case, whose
+    further arguments are the fields of `form`. `done` is what staff read after a use case that
+    has no outcome. `guarded`: what staff saw must still be so.
     """
 
     name: str
@@ -30,68 +29,27 @@ class Action:
     label: object
     consequence: object
     is_possible: Callable[[Transaction], bool]
-    carry_out: Callable[[Transaction, Mapping[str, Any], str], str | None]
+    decide: Decision
+    done: object = ""
     form: type[ActionForm] = ActionForm
     guarded: bool = True
     impossible: object = gettext_lazy("This cannot be done in the state it is in now.")
 
+    def carry_out(
+        self, transaction: Transaction, data: Mapping[str, Any], *, actor: str
+    ) -> str | None:
+        """Carry it out with a cleaned form; return the result in words, None if it has moved on."""
+        found = self.decide(transaction, actor=actor, **data)
+        if isinstance(found, Outcome):
+            return str(found.label)
+        return str(self.done) if found else None
+
 
 def fingerprint(transaction: Transaction) -> str:
     """Return what a decision depends on, for finding out whether it has changed since it was seen."""
-    row = _fulfilment(transaction)
+    row: Fulfilment | None = getattr(transaction, "fulfilment", None)
     seen = (row.state, row.reason, row.attempts) if row else ("", "", 0)
     return ":".join(map(str, (*seen, transaction.status, transaction.page_id or "")))
-
-
-def _fulfilment(transaction: Transaction) -> Fulfilment | None:
-    found: Fulfilment | None = getattr(transaction, "fulfilment", None)
-    return found
-
-
-def _when(may: Callable[[Fulfilment], bool]) -> Callable[[Transaction], bool]:
-    def is_possible(transaction: Transaction) -> bool:
-        row = _fulfilment(transaction)
-        return row is not None and may(row)
-
-    return is_possible
-
-
-def ask(reference: str, actor: str) -> Confirmation:
-    """Ask the service about a reference that staff name, whatever is known about it."""
-    return confirm_payment(
-        reference, door=Door.ADMIN, refresh=True, vouched=True, deliver_now=True, actor=actor
-    )
-
-
-def _verify(transaction: Transaction, _data: Mapping[str, Any], actor: str) -> str:
-    return str(ask(transaction.reference, actor).outcome.label)
-
-
-def _retry(transaction: Transaction, _data: Mapping[str, Any], actor: str) -> str | None:
-    outcome = staff.retry(transaction.fulfilment, actor=actor)
-    return outcome and str(outcome.label)
-
-
-def _approve(transaction: Transaction, data: Mapping[str, Any], actor: str) -> str | None:
-    row = transaction.fulfilment
-    outcome = staff.approve(row, actor=actor, note=data["note"])
-    return outcome and str(outcome.label)
-
-
-def _reject(transaction: Transaction, data: Mapping[str, Any], actor: str) -> str | None:
-    row = transaction.fulfilment
-    return _("rejected") if staff.reject(row, actor=actor, note=data["note"]) else None
-
-
-def _attribute(transaction: Transaction, data: Mapping[str, Any], actor: str) -> str | None:
-    row = transaction.fulfilment
-    outcome = staff.attribute(row, data["page"], actor=actor, note=data["note"])
-    return outcome and str(outcome.label)
-
-
-def _note(transaction: Transaction, data: Mapping[str, Any], actor: str) -> str:
-    staff.note(transaction, data["note"], actor=actor)
-    return _("noted")
 
 
 ACTIONS: Final = (
@@ -103,8 +61,8 @@ ACTIONS: Final = (
             "The service is asked whether it is still paid. If it is, the value is delivered now, "
             "although the rules held it. That cannot be undone here."
         ),
-        is_possible=_when(staff.may_approve),
-        carry_out=_approve,
+        is_possible=staff.may_approve,
+        decide=staff.approve,
         form=ReasonForm,
     ),
     Action(
@@ -116,8 +74,8 @@ ACTIONS: Final = (
             "the payer had named this page: if the payment fits it, the value is delivered now; if "
             "not, it stays held."
         ),
-        is_possible=_when(staff.may_attribute),
-        carry_out=_attribute,
+        is_possible=staff.may_attribute,
+        decide=staff.attribute,
         form=AttributeForm,
     ),
     Action(
@@ -127,8 +85,8 @@ ACTIONS: Final = (
         consequence=gettext_lazy(
             "The site's own code is asked to give the value now. It can never be given twice."
         ),
-        is_possible=_when(staff.may_retry),
-        carry_out=_retry,
+        is_possible=staff.may_retry,
+        decide=staff.retry,
     ),
     Action(
         name="verify",
@@ -139,7 +97,7 @@ ACTIONS: Final = (
             "answer is done. What is delivered stays delivered."
         ),
         is_possible=lambda _transaction: True,
-        carry_out=_verify,
+        decide=staff.verify,
         guarded=False,
     ),
     Action(
@@ -150,8 +108,9 @@ ACTIONS: Final = (
             "Nothing is ever delivered for this payment. The payer gets no money back by this: "
             "refund it at the service."
         ),
-        is_possible=_when(staff.may_reject),
-        carry_out=_reject,
+        is_possible=staff.may_reject,
+        decide=staff.reject,
+        done=gettext_lazy("rejected"),
         form=ReasonForm,
     ),
     Action(
@@ -160,7 +119,8 @@ ACTIONS: Final = (
         label=gettext_lazy("Add a note"),
         consequence=gettext_lazy("The note is added to the timeline. Nothing else changes."),
         is_possible=lambda _transaction: True,
-        carry_out=_note,
+        decide=staff.add_note,
+        done=gettext_lazy("noted"),
         form=NoteForm,
         guarded=False,
     ),

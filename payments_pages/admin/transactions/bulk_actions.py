@@ -19,7 +19,7 @@ from payments_pages.admin.formats import ltr, paid_of
 from payments_pages.admin.readonly import ReadOnlyAdmin
 from payments_pages.admin.statuses import delivery_status
 from payments_pages.admin.transactions.action_views import who
-from payments_pages.admin.transactions.actions import ACTIONS, Action, ask, fingerprint
+from payments_pages.admin.transactions.actions import ACTIONS, Action, fingerprint
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import Transaction
 
@@ -82,7 +82,7 @@ def _stop(row: Any, actor: str) -> str | None:
 
 
 def _ask(reference: str, actor: str) -> str:
-    return str(ask(reference, actor).outcome.label)
+    return str(staff.verify_reference(reference, actor=actor).outcome.label)
 
 
 class Selected(ReadOnlyAdmin):
@@ -193,9 +193,7 @@ class Selected(ReadOnlyAdmin):
 
         def do() -> str | None:
             moved = seen is not None and _seen(row) not in seen
-            if moved or not action.is_possible(row):
-                return None
-            return action.carry_out(row, data, actor)
+            return None if moved else action.carry_out(row, data, actor=actor)
 
         if each(self, request, row.reference, do):
             self.log_change(request, row, action.name)

@@ -73,7 +73,7 @@ def advice_of(transaction: Transaction, fulfilment: Fulfilment) -> tuple[str, ..
     """Say what staff can do about a hold, whatever of it they themselves are permitted to."""
     advice = _ADVICE.get(fulfilment.reason)
     said: tuple[str, ...] = (str(advice),) if advice is not None else ()
-    other_page = fulfilment.reason != Reason.UNATTRIBUTED and may_attribute(fulfilment)
+    other_page = fulfilment.reason != Reason.UNATTRIBUTED and may_attribute(transaction)
     if other_page:
         said += (_("If it pays for another page, attribute it to that one."),)
     if fulfilment.reason == Reason.UNATTRIBUTED and transaction.page is None:

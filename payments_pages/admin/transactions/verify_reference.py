@@ -14,13 +14,13 @@ from django.utils.translation import gettext_lazy
 from payments_pages.admin.errors import busy, explain
 from payments_pages.admin.readonly import ReadOnlyAdmin
 from payments_pages.admin.transactions.action_views import who
-from payments_pages.admin.transactions.actions import ask
 from payments_pages.choices import Outcome
 from payments_pages.confirmation import Confirmation
 from payments_pages.db import outside_transactions
 from payments_pages.exceptions import InvalidReference, PaymentsPagesError
 from payments_pages.models import Verification
 from payments_pages.references import check_reference, reference_key
+from payments_pages.staff import verify_reference
 
 __all__ = ["ByHand", "ReferenceForm", "Result"]
 
@@ -112,7 +112,7 @@ class ByHand(ReadOnlyAdmin):
     def _result(self, request: HttpRequest, form: ReferenceForm) -> Result:
         reference = form.cleaned_data["reference"]
         try:
-            found = ask(reference, who(request))
+            found = verify_reference(reference, actor=who(request))
             row = Verification.objects.primary().filter(reference_key=reference_key(reference))
             return self._told(request, found, row.first())
         except PaymentsPagesError as error:
