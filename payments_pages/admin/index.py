@@ -11,6 +11,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from payments_pages.admin import permissions
 from payments_pages.admin.filters import TroubleFilter
 from payments_pages.admin.formats import moment, own_words
 from payments_pages.admin.transactions.filters import HoldFilter
@@ -32,16 +33,16 @@ class Line:
 
 def attention_lines(request: HttpRequest) -> list[Line] | None:
     """Return what needs attention, the gravest first; None for who may not see payments."""
-    if not request.user.has_perm("payments_pages.view_transaction"):
+    if not request.user.has_perm(permissions.TRANSACTIONS):
         return None
     found = read_attention()
-    asked = request.user.has_perm("payments_pages.view_verification")
+    asked = request.user.has_perm(permissions.VERIFICATIONS)
     return [*_troubles(found, asked=asked), *_counted(found, asked=asked)]
 
 
 def by_hand_link(request: HttpRequest) -> str:
     """Return the address of "Verify a reference", for who may."""
-    if not request.user.has_perm("payments_pages.verify_transaction"):
+    if not request.user.has_perm(permissions.VERIFY):
         return ""
     return reverse("admin:payments_pages_transaction_verify_reference")
 

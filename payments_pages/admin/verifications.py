@@ -11,12 +11,14 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from payments_pages.admin import permissions
 from payments_pages.admin.filters import TroubleFilter, VouchedFilter
 from payments_pages.admin.formats import ltr, mode_name, moment, own_words
+from payments_pages.admin.permissions import sees_customers
 from payments_pages.admin.readonly import ReadOnlyAdmin
 from payments_pages.admin.timeline import tell
 from payments_pages.admin.transactions.bulk_actions import stop_asking, verify_again
-from payments_pages.admin.transactions.search import CUSTOMERS, keys_of
+from payments_pages.admin.transactions.search import keys_of
 from payments_pages.models import PaymentPage, Transaction, Verification
 
 __all__ = ["VerificationAdmin"]
@@ -51,7 +53,7 @@ class VerificationAdmin(ReadOnlyAdmin):
 
     def has_verify_permission(self, request: HttpRequest) -> bool:
         """Say whether this person may ask the service again."""
-        return request.user.has_perm("payments_pages.verify_transaction")
+        return request.user.has_perm(permissions.VERIFY)
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:  # noqa: ARG002 - Django's signature
         """Find a whole reference, byte for byte."""
@@ -65,7 +67,7 @@ class VerificationAdmin(ReadOnlyAdmin):
         """Add the timeline."""
         row: Model | None = kwargs.get("obj")
         if isinstance(row, Verification):
-            shown = request.user.has_perm(CUSTOMERS)
+            shown = sees_customers(request)
             paid = self._paid(row)
             context["story"] = tell(row, paid, customers_shown=shown)
         return super().render_change_form(request, context, *args, **kwargs)

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.csrf import csrf_protect
 
+from payments_pages.admin import permissions
 from payments_pages.admin.filters import CurrencyFilter, ModeFilter
 from payments_pages.admin.formats import moment
 from payments_pages.admin.pages import formats
@@ -32,8 +33,6 @@ from payments_pages.models import PaymentPage
 from payments_pages.pages import describe_differences, public_url
 
 __all__ = ["PaymentPageAdmin"]
-
-SEE_SOLD = "payments_pages.view_transaction"
 
 
 @admin.register(PaymentPage)
@@ -63,7 +62,7 @@ class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugChec
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         """Show sums to who may see what they are made of."""
         shown = super().get_list_display(request)
-        may_see = request.user.has_perm(SEE_SOLD)
+        may_see = request.user.has_perm(permissions.TRANSACTIONS)
         return [column for column in shown if may_see or column != "sold"]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[PageChangeList]:  # noqa: ARG002 - Django's signature
@@ -81,7 +80,7 @@ class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugChec
         # Who may only look sees the amount as text, never the raw minor units.
         amount = price if self.has_change_permission(request, obj) else "price"
         drawn = ("qr",) if can_draw() else ()
-        sold = ("sold_in_all",) if request.user.has_perm(SEE_SOLD) else ()
+        sold = ("sold_in_all",) if request.user.has_perm(permissions.TRANSACTIONS) else ()
         return (
             (None, {"fields": ("name", amount, "description", "active")}),
             (_("For payers"), {"fields": ("address", *drawn)}),

@@ -7,6 +7,7 @@ from typing import Any, Final
 from django.utils.translation import gettext_lazy
 
 from payments_pages import staff
+from payments_pages.admin import permissions
 from payments_pages.admin.transactions.forms import ActionForm, AttributeForm, NoteForm, ReasonForm
 from payments_pages.choices import Outcome
 from payments_pages.models import Fulfilment, Transaction
@@ -55,7 +56,7 @@ def fingerprint(transaction: Transaction) -> str:
 ACTIONS: Final = (
     Action(
         name="approve",
-        permission="payments_pages.approve_fulfilment",
+        permission=permissions.APPROVE,
         label=gettext_lazy("Approve and deliver"),
         consequence=gettext_lazy(
             "The service is asked whether it is still paid. If it is, the value is delivered now, "
@@ -67,7 +68,7 @@ ACTIONS: Final = (
     ),
     Action(
         name="attribute",
-        permission="payments_pages.attribute_transaction",
+        permission=permissions.ATTRIBUTE,
         label=gettext_lazy("Attribute to a page"),
         consequence=gettext_lazy(
             "The service is asked whether it is still paid. If it is, the rules decide again, as if "
@@ -80,7 +81,7 @@ ACTIONS: Final = (
     ),
     Action(
         name="retry",
-        permission="payments_pages.retry_fulfilment",
+        permission=permissions.RETRY,
         label=gettext_lazy("Try the delivery again"),
         consequence=gettext_lazy(
             "The site's own code is asked to give the value now. It can never be given twice."
@@ -90,7 +91,7 @@ ACTIONS: Final = (
     ),
     Action(
         name="verify",
-        permission="payments_pages.verify_transaction",
+        permission=permissions.VERIFY,
         label=gettext_lazy("Ask the service again"),
         consequence=gettext_lazy(
             "The service is asked what it says about this payment now, and what follows from the "
@@ -102,7 +103,7 @@ ACTIONS: Final = (
     ),
     Action(
         name="reject",
-        permission="payments_pages.reject_fulfilment",
+        permission=permissions.REJECT,
         label=gettext_lazy("Reject"),
         consequence=gettext_lazy(
             "Nothing is ever delivered for this payment. The payer gets no money back by this: "
@@ -115,7 +116,7 @@ ACTIONS: Final = (
     ),
     Action(
         name="note",
-        permission="payments_pages.note_transaction",
+        permission=permissions.NOTE,
         label=gettext_lazy("Add a note"),
         consequence=gettext_lazy("The note is added to the timeline. Nothing else changes."),
         is_possible=lambda _transaction: True,

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from payments_pages.admin import permissions
 from payments_pages.admin.formats import (
     ltr,
     mode_name,
@@ -21,11 +22,11 @@ from payments_pages.admin.formats import (
     paid_of,
     pretty,
 )
+from payments_pages.admin.permissions import sees_customers
 from payments_pages.admin.statuses import delivery_status, payment_status
 from payments_pages.admin.timeline import tell
 from payments_pages.admin.transactions.action_views import Acting
 from payments_pages.admin.transactions.explanation import why
-from payments_pages.admin.transactions.search import CUSTOMERS
 from payments_pages.choices import Mode
 from payments_pages.models import Fulfilment, Transaction, Verification
 
@@ -63,7 +64,7 @@ class Details(Acting):
 
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
         """Return the parts of the page; what a payer wrote or is, for those who may see customers."""
-        shown = request.user.has_perm(CUSTOMERS)
+        shown = sees_customers(request)
         payer = self.fields_of_payer if shown else ("masked_email",)
         parts: list[tuple[str, dict[str, Any]]] = [
             (_("What it pays for"), {"fields": ("page_link", "expected", "known_by")}),
@@ -89,14 +90,14 @@ class Details(Acting):
             context |= {
                 "why": why(transaction, row),
                 "possible": self.possible_actions(request, transaction),
-                "story": tell(row, transaction, customers_shown=request.user.has_perm(CUSTOMERS)),
+                "story": tell(row, transaction, customers_shown=sees_customers(request)),
                 "headline": _headline(transaction),
                 "verification": self._verification_link(request, row),
             }
         return super().render_change_form(request, context, *args, **kwargs)
 
     def _verification_link(self, request: HttpRequest, row: Verification | None) -> str:
-        if row is None or not request.user.has_perm("payments_pages.view_verification"):
+        if row is None or not request.user.has_perm(permissions.VERIFICATIONS):
             return ""
         return self._reverse("verification", row.pk)
 

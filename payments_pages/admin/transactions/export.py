@@ -26,8 +26,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from payments_pages.admin import permissions
+from payments_pages.admin.permissions import sees_customers
 from payments_pages.admin.readonly import ReadOnlyAdmin
-from payments_pages.admin.transactions.search import CUSTOMER_FIELDS, sees_customers
+from payments_pages.admin.transactions.search import CUSTOMER_FIELDS
 from payments_pages.db import outside_transactions
 from payments_pages.models import Transaction
 from payments_pages.staff import write_csv
@@ -50,7 +52,7 @@ class Export(ReadOnlyAdmin):
 
     def has_export_permission(self, request: HttpRequest) -> bool:
         """Say whether this person may take payments out of here."""
-        return request.user.has_perm("payments_pages.export_transaction")
+        return request.user.has_perm(permissions.EXPORT)
 
     def get_urls(self) -> list[URLPattern]:
         """Put the export before Django's own addresses, the last of which takes everything."""

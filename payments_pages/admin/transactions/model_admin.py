@@ -9,12 +9,13 @@ from django.utils.translation import gettext_lazy
 
 from payments_pages.admin.filters import CurrencyFilter, ModeFilter, PageFilter, StatusFilter
 from payments_pages.admin.formats import ltr, moment, paid_of
+from payments_pages.admin.permissions import sees_customers
 from payments_pages.admin.statuses import delivery_status, payment_status
 from payments_pages.admin.transactions.bulk_actions import Selected, verify_again
 from payments_pages.admin.transactions.details import Details
 from payments_pages.admin.transactions.export import Export, export_selected
 from payments_pages.admin.transactions.filters import DeliveryFilter, HoldFilter
-from payments_pages.admin.transactions.search import CUSTOMERS, Customers, Search
+from payments_pages.admin.transactions.search import Customers, Search
 from payments_pages.admin.transactions.verify_reference import ByHand
 from payments_pages.models import Transaction
 from payments_pages.staff import mask_email
@@ -50,14 +51,14 @@ class TransactionAdmin(
 
     def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
         """Mask the address for those who may not see customers."""
-        if request.user.has_perm(CUSTOMERS):
+        if sees_customers(request):
             return self.list_display
         return tuple("masked_email" if name == "email" else name for name in self.list_display)
 
     def get_search_fields(self, request: HttpRequest) -> Any:
         """Say what the search box searches, for this person."""
         fields = super().get_search_fields(request)
-        return fields if request.user.has_perm(CUSTOMERS) else fields[:1]
+        return fields if sees_customers(request) else fields[:1]
 
     @admin.display(description=gettext_lazy("reference"), ordering="reference")
     def code(self, transaction: Transaction) -> SafeString:

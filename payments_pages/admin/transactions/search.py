@@ -8,19 +8,18 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from payments_pages.admin import permissions
+from payments_pages.admin.permissions import sees_customers
 from payments_pages.admin.readonly import ReadOnlyAdmin
 from payments_pages.choices import Mode
 from payments_pages.exceptions import InvalidReference
 from payments_pages.models import Transaction, Verification
 from payments_pages.references import check_reference, text_key
 
-__all__ = ["CUSTOMER_FIELDS", "SEARCH", "Customers", "Search", "keys_of", "sees_customers"]
+__all__ = ["CUSTOMER_FIELDS", "SEARCH", "Customers", "Search", "keys_of"]
 
 SEARCH = "q"
 """The query parameter of Django's search box."""
-
-
-CUSTOMERS = "payments_pages.view_customer_details"
 
 
 def keys_of(text: str) -> list[str]:
@@ -46,7 +45,7 @@ class Search(ReadOnlyAdmin):
         if not term:
             return queryset, False
         named = queryset.filter(reference_key__in=keys_of(term))
-        if not request.user.has_perm(CUSTOMERS) or named.exists():
+        if not sees_customers(request) or named.exists():
             return named, False
         return queryset.filter(customer_email__istartswith=term), False
 
@@ -69,11 +68,7 @@ class Search(ReadOnlyAdmin):
         if len(paid) == 1:
             return self._open("transaction", paid[0].pk)
         asked = list(Verification.objects.filter(reference_key__in=keys)[:2])
-        if (
-            len(asked) == 1
-            and not paid
-            and request.user.has_perm("payments_pages.view_verification")
-        ):
+        if len(asked) == 1 and not paid and request.user.has_perm(permissions.VERIFICATIONS):
             text = _("The service has not told us of a payment under this reference yet.")
             self.message_user(request, text, messages.INFO)
             return self._open("verification", asked[0].pk)
@@ -88,11 +83,6 @@ CUSTOMER_FIELDS: Final = frozenset(
     {"authorization", "customer", "customer_email", "ip_address", "log", "metadata", "unreadable"}
 )
 """Columns of a transaction that may hold what a payer typed, or say who they are."""
-
-
-def sees_customers(request: HttpRequest) -> bool:
-    """Say whether this person may see customers' details."""
-    return request.user.has_perm(CUSTOMERS)
 
 
 class Customers(ReadOnlyAdmin):

@@ -11,6 +11,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from payments_pages.admin import permissions
 from payments_pages.admin.errors import busy, explain
 from payments_pages.admin.readonly import ReadOnlyAdmin
 from payments_pages.admin.transactions.action_views import who
@@ -24,7 +25,6 @@ from payments_pages.staff import verify_reference
 
 __all__ = ["ByHand", "ReferenceForm", "Result"]
 
-PERMISSION = "payments_pages.verify_transaction"
 _GOOD = frozenset({Outcome.DELIVERED, Outcome.ALREADY_DELIVERED})
 _EXPLANATIONS = {
     Outcome.UNKNOWN: gettext_lazy(
@@ -93,7 +93,7 @@ class ByHand(ReadOnlyAdmin):
 
     def by_hand_view(self, request: HttpRequest) -> HttpResponse:
         """Take a reference through the path, as every door does, and say what came of it."""
-        if not request.user.has_perm(PERMISSION):
+        if not request.user.has_perm(permissions.VERIFY):
             raise PermissionDenied
         form = ReferenceForm(request.POST if request.method == "POST" else None)
         result = self._result(request, form) if form.is_valid() else None
@@ -129,7 +129,7 @@ class ByHand(ReadOnlyAdmin):
                     self._change("transaction", found.transaction.pk),
                     _("Open the payment"),
                 )
-        elif row is not None and request.user.has_perm("payments_pages.view_verification"):
+        elif row is not None and request.user.has_perm(permissions.VERIFICATIONS):
             link, link_text = self._change("verification", row.pk), _("See how asking goes")
         later = found.outcome in {Outcome.UNAVAILABLE, Outcome.UNKNOWN}
         return Result(
