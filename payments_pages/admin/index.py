@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -14,6 +13,7 @@ from django.utils.translation import ngettext
 from payments_pages.admin import permissions
 from payments_pages.admin.filters import TroubleFilter
 from payments_pages.admin.formats import moment, own_words
+from payments_pages.admin.links import reverse_admin, site_name
 from payments_pages.admin.transactions.filters import HoldFilter
 from payments_pages.choices import FulfilmentState, Mode, VerificationState
 from payments_pages.conf import conf
@@ -36,21 +36,45 @@ def attention_lines(request: HttpRequest) -> list[Line] | None:
     if not request.user.has_perm(permissions.TRANSACTIONS):
         return None
     found = read_attention()
-    asked = request.user.has_perm(permissions.VERIFICATIONS)
-    return [*_troubles(found, asked=asked), *_counted(found, asked=asked)]
+    links = _Links(
+        site=site_name(request),
+        verifications_shown=request.user.has_perm(permissions.VERIFICATIONS),
+    )
+    return [*_troubles(found, links), *_counted(found, links)]
 
 
 def by_hand_link(request: HttpRequest) -> str:
     """Return the address of "Verify a reference", for who may."""
     if not request.user.has_perm(permissions.VERIFY):
         return ""
-    return reverse("admin:payments_pages_transaction_verify_reference")
+    return reverse_admin(site_name(request), "payments_pages_transaction_verify_reference")
 
 
-def _troubles(found: Attention, *, asked: bool) -> list[Line]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Links:
+    """URLs of filtered lists on one admin site; blank for a list that the reader may not see."""
+
+    site: str
+    verifications_shown: bool
+
+    def transactions(self, **chosen: str) -> str:
+        url = reverse_admin(self.site, "payments_pages_transaction_changelist")
+        return f"{url}?{urlencode(chosen)}"
+
+    def verifications(self, **chosen: str) -> str:
+        if not self.verifications_shown:
+            return ""
+        url = reverse_admin(self.site, "payments_pages_verification_changelist")
+        return f"{url}?{urlencode(chosen)}"
+
+    def trouble(self, kind: str) -> str:
+        return self.verifications(**{TroubleFilter.parameter_name: kind})
+
+
+def _troubles(found: Attention, links: _Links) -> list[Line]:
     """Say what keeps the whole from working."""
     lines: list[Line] = []
-    waiting = _verifications(state=VerificationState.DUE) if asked else ""
+    waiting = links.verifications(state__exact=VerificationState.DUE)
     if found.missing:
         lines.append(
             Line(
@@ -83,7 +107,7 @@ def _troubles(found: Attention, *, asked: bool) -> list[Line]:
     return lines
 
 
-def _counted(found: Attention, *, asked: bool) -> list[Line]:
+def _counted(found: Attention, links: _Links) -> list[Line]:
     """Say how many payments wait for staff, each kind with its list."""
     lines = [
         (
@@ -93,7 +117,7 @@ def _counted(found: Attention, *, asked: bool) -> list[Line]:
                 "%(count)s payments are held: they wait for a decision.",
                 found.held,
             ),
-            _transactions(held=HoldFilter.decision),
+            links.transactions(held=HoldFilter.decision),
         ),
         (
             found.spent,
@@ -102,7 +126,7 @@ def _counted(found: Attention, *, asked: bool) -> list[Line]:
                 "%(count)s deliveries have failed for good or too often.",
                 found.spent,
             ),
-            _transactions(held=HoldFilter.delivery),
+            links.transactions(held=HoldFilter.delivery),
         ),
         (
             found.failing,
@@ -111,7 +135,7 @@ def _counted(found: Attention, *, asked: bool) -> list[Line]:
                 "%(count)s deliveries fail; they will be tried again.",
                 found.failing,
             ),
-            _transactions(fulfilment__state__exact=FulfilmentState.FAILED),
+            links.transactions(fulfilment__state__exact=FulfilmentState.FAILED),
         ),
         (
             found.overrun,
@@ -120,7 +144,7 @@ def _counted(found: Attention, *, asked: bool) -> list[Line]:
                 "%(count)s deliveries have run for longer than their lease: their handlers may hang.",
                 found.overrun,
             ),
-            _transactions(fulfilment__state__exact=FulfilmentState.DELIVERING),
+            links.transactions(fulfilment__state__exact=FulfilmentState.DELIVERING),
         ),
         (
             found.unknown,
@@ -129,10 +153,10 @@ def _counted(found: Attention, *, asked: bool) -> list[Line]:
                 "%(count)s references that somebody vouched for are unknown to the service.",
                 found.unknown,
             ),
-            _verifications(state=VerificationState.UNKNOWN, vouched=True) if asked else "",
+            links.verifications(state__exact=VerificationState.UNKNOWN, vouched__exact="1"),
         ),
-        *_about_asking(found, asked=asked),
-        *_left_by_other_mode(found, asked=asked),
+        *_about_asking(found, links),
+        *_left_by_other_mode(found, links),
     ]
     return [
         Line(kind="attention", text=text % {"count": _figure(count)}, url=url)
@@ -141,7 +165,7 @@ def _counted(found: Attention, *, asked: bool) -> list[Line]:
     ]
 
 
-def _about_asking(found: Attention, *, asked: bool) -> Iterator[tuple[int, str, str]]:
+def _about_asking(found: Attention, links: _Links) -> Iterator[tuple[int, str, str]]:
     """Return the lines about references that asking the service again does not settle."""
     yield (
         found.contradicted,
@@ -150,7 +174,7 @@ def _about_asking(found: Attention, *, asked: bool) -> Iterator[tuple[int, str, 
             "%(count)s payments are called paid by signed messages, and the service does not confirm them.",
             found.contradicted,
         ),
-        _trouble(TroubleFilter.contradicted) if asked else "",
+        links.trouble(TroubleFilter.contradicted),
     )
     yield (
         found.unrecorded,
@@ -159,7 +183,7 @@ def _about_asking(found: Attention, *, asked: bool) -> Iterator[tuple[int, str, 
             "The answers about %(count)s references could not be saved: tell whoever runs the site.",
             found.unrecorded,
         ),
-        _trouble(TroubleFilter.unrecorded) if asked else "",
+        links.trouble(TroubleFilter.unrecorded),
     )
     yield (
         found.open_for_long,
@@ -168,7 +192,7 @@ def _about_asking(found: Attention, *, asked: bool) -> Iterator[tuple[int, str, 
             "The service has called %(count)s payments open for more than 30 days.",
             found.open_for_long,
         ),
-        _trouble(TroubleFilter.open_for_long) if asked else "",
+        links.trouble(TroubleFilter.open_for_long),
     )
     yield (
         found.lapsed,
@@ -177,16 +201,11 @@ def _about_asking(found: Attention, *, asked: bool) -> Iterator[tuple[int, str, 
             "%(count)s references that somebody vouched for are no longer asked about.",
             found.lapsed,
         ),
-        _trouble(TroubleFilter.lapsed) if asked else "",
+        links.trouble(TroubleFilter.lapsed),
     )
 
 
-def _trouble(kind: str) -> str:
-    chosen = urlencode({TroubleFilter.parameter_name: kind})
-    return f"{reverse('admin:payments_pages_verification_changelist')}?{chosen}"
-
-
-def _left_by_other_mode(found: Attention, *, asked: bool) -> Iterator[tuple[int, str, str]]:
+def _left_by_other_mode(found: Attention, links: _Links) -> Iterator[tuple[int, str, str]]:
     """Give what was left behind when MODE was changed: the sweep leaves it alone."""
     yield (
         found.other_mode_fulfilments,
@@ -195,7 +214,7 @@ def _left_by_other_mode(found: Attention, *, asked: bool) -> Iterator[tuple[int,
             "%(count)s deliveries are of the other mode: they wait until MODE is that again.",
             found.other_mode_fulfilments,
         ),
-        _transactions(domain=_other_mode()),
+        links.transactions(domain=_other_mode()),
     )
     yield (
         found.other_mode_verifications,
@@ -204,7 +223,7 @@ def _left_by_other_mode(found: Attention, *, asked: bool) -> Iterator[tuple[int,
             "%(count)s references are of the other mode: nobody asks until MODE is that again.",
             found.other_mode_verifications,
         ),
-        _verifications(state=VerificationState.DUE) if asked else "",
+        links.verifications(state__exact=VerificationState.DUE),
     )
 
 
@@ -214,17 +233,6 @@ def _other_mode() -> str:
 
 def _figure(count: int) -> str:
     return str(count) if count <= CAP else f"{CAP}+"
-
-
-def _transactions(**chosen: str) -> str:
-    return f"{reverse('admin:payments_pages_transaction_changelist')}?{urlencode(chosen)}"
-
-
-def _verifications(*, state: str, vouched: bool | None = None) -> str:
-    chosen = {"state__exact": str(state)}
-    if vouched is not None:
-        chosen["vouched__exact"] = str(int(vouched))
-    return f"{reverse('admin:payments_pages_verification_changelist')}?{urlencode(chosen)}"
 
 
 def said_age(age: dt.timedelta) -> str:

@@ -2,8 +2,9 @@
 
 from django.db.models import Model
 from django.http import HttpRequest
-from django.urls import URLPattern, reverse
+from django.urls import URLPattern
 
+from payments_pages.admin.links import reverse_admin
 from payments_pages.admin.lists import ListAdmin
 from payments_pages.db import outside_transactions
 from payments_pages.models import PaymentPage
@@ -22,6 +23,10 @@ class ServiceAdmin(ListAdmin):
         To remove pages that the service does not have is an action of its own.
         """
         return False
+
+    def reverse(self, name: str, *args: object) -> str:
+        """Return the URL called `admin:<name>` of this admin site."""
+        return reverse_admin(self.admin_site.name, name, *args)
 
     def get_urls(self) -> list[URLPattern]:
         """Take every view out of `ATOMIC_REQUESTS`: each may lead to a call of the service."""
@@ -46,11 +51,6 @@ class ReadOnlyAdmin(ServiceAdmin):
 
 class PagesPart(ServiceAdmin):
     """Be a part of the pages' admin."""
-
-    def reverse(self, name: str, *args: object) -> str:
-        """Return the address of one of this admin site's views."""
-        site = self.admin_site.name
-        return reverse(f"admin:{name}", args=args, current_app=site)
 
     def list_url(self) -> str:
         """Return the address of the list."""

@@ -5,7 +5,6 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -83,8 +82,7 @@ class VerificationAdmin(ReadOnlyAdmin):
         paid = self._paid(row)
         if paid is None:
             return _("The service has told us of no payment under this reference.")
-        name = "admin:payments_pages_transaction_change"
-        url = reverse(name, args=[paid.pk], current_app=self.admin_site.name)
+        url = self.reverse("payments_pages_transaction_change", paid.pk)
         return format_html('<a href="{}">{}</a>', url, _("Open the payment"))
 
     def _paid(self, row: Verification) -> Transaction | None:

@@ -1,6 +1,6 @@
 """Carry out what staff decide about a payment: verify, retry, approve, reject, attribute, note.
 
-Every decision has the signature of `Decision`. Those about the delivery are a compare-and-set on
+Every decision has the signature of `StaffDecision`. Those about the delivery are a compare-and-set on
 the state that staff saw (`transaction.fulfilment`), which writes the line of the timeline in the
 same database transaction; the delivery itself then goes through the path like any other.
 """
@@ -43,7 +43,7 @@ from payments_pages.references import text_key
 __all__ = [
     "ATTRIBUTABLE",
     "NOTE_LENGTH",
-    "Decision",
+    "StaffDecision",
     "add_note",
     "approve",
     "attribute",
@@ -78,7 +78,7 @@ _WAITING = frozenset({FulfilmentState.PENDING, FulfilmentState.FAILED})
 _GIVEN = frozenset({Outcome.DELIVERED, Outcome.DELIVERING, Outcome.DELIVERY_FAILED})
 
 
-class Decision(Protocol):
+class StaffDecision(Protocol):
     """The signature of every decision about one payment."""
 
     def __call__(

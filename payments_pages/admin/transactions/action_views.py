@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.admin.utils import quote, unquote
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
@@ -51,7 +51,7 @@ class Acting(ReadOnlyAdmin):
     def possible_actions(self, request: HttpRequest, transaction: Transaction) -> list[Any]:
         """Return (label, address) of what can be done now by this person."""
         return [
-            (action.label, self._address(action.name, transaction))
+            (action.label, self._url(action.name, transaction))
             for action in ACTIONS
             if request.user.has_perm(action.permission) and action.is_possible(transaction)
         ]
@@ -99,15 +99,11 @@ class Acting(ReadOnlyAdmin):
             self._tell(request, transaction, said, messages.SUCCESS)
             self.log_change(request, transaction, f"{action.name}: {said}")
 
-    def _address(self, name: str, transaction: Transaction) -> str:
-        return reverse(
-            f"admin:payments_pages_transaction_{name}",
-            args=[quote(transaction.pk)],
-            current_app=self.admin_site.name,
-        )
+    def _url(self, name: str, transaction: Transaction) -> str:
+        return self.reverse(f"payments_pages_transaction_{name}", transaction.pk)
 
     def _back(self, transaction: Transaction) -> HttpResponse:
-        return HttpResponseRedirect(self._address("change", transaction))
+        return HttpResponseRedirect(self._url("change", transaction))
 
     def _tell(self, request: HttpRequest, transaction: Transaction, text: str, level: int) -> None:
         told = format_html("{}: {}", ltr(transaction.reference), text)
@@ -125,7 +121,7 @@ class Acting(ReadOnlyAdmin):
             "form": form,
             "seen": fingerprint(transaction),
             "facts": _facts(transaction),
-            "back": self._address("change", transaction),
+            "back": self._url("change", transaction),
             "media": self.media + form.media,
         }
         return TemplateResponse(request, "admin/payments_pages/transaction/act.html", context)

@@ -11,7 +11,7 @@ from payments_pages.admin import permissions
 from payments_pages.admin.transactions.forms import ActionForm, AttributeForm, NoteForm, ReasonForm
 from payments_pages.choices import Outcome
 from payments_pages.models import Fulfilment, Transaction
-from payments_pages.staff import Decision
+from payments_pages.staff import StaffDecision
 
 __all__ = ["ACTIONS", "Action", "fingerprint"]
 
@@ -30,7 +30,7 @@ class Action:
     label: object
     consequence: object
     is_possible: Callable[[Transaction], bool]
-    decide: Decision
+    decide: StaffDecision
     done: object = ""
     form: type[ActionForm] = ActionForm
     guarded: bool = True

@@ -5,7 +5,6 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -99,18 +98,14 @@ class Details(Acting):
     def _verification_link(self, request: HttpRequest, row: Verification | None) -> str:
         if row is None or not request.user.has_perm(permissions.VERIFICATIONS):
             return ""
-        return self._reverse("verification", row.pk)
-
-    def _reverse(self, model: str, pk: int) -> str:
-        name = f"admin:payments_pages_{model}_change"
-        return reverse(name, args=[pk], current_app=self.admin_site.name)
+        return self.reverse("payments_pages_verification_change", row.pk)
 
     @admin.display(description=gettext_lazy("payment page"))
     def page_link(self, transaction: Transaction) -> SafeString | str:
         """Name the page, with its price, and lead to it."""
         if transaction.page is None:
             return "–"
-        url = self._reverse("paymentpage", transaction.page.pk)
+        url = self.reverse("payments_pages_paymentpage_change", transaction.page.pk)
         return format_html('<a href="{}">{}</a>', url, page_name(transaction.page))
 
     @admin.display(description=gettext_lazy("expected payment"))

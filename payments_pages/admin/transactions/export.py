@@ -21,7 +21,7 @@ from django.http import (
     QueryDict,
     StreamingHttpResponse,
 )
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -66,9 +66,7 @@ class Export(ReadOnlyAdmin):
         """Give the list the address of the button, with the filters of the list."""
         context = dict(extra_context or {})
         if self.has_export_permission(request):
-            url = reverse(
-                "admin:payments_pages_transaction_export", current_app=self.admin_site.name
-            )
+            url = self.reverse("payments_pages_transaction_export")
             context["export_url"] = f"{url}?{request.GET.urlencode()}"
         answer: HttpResponse = super().changelist_view(request, context)
         return answer
@@ -87,9 +85,7 @@ class Export(ReadOnlyAdmin):
         try:
             shown = self.get_changelist_instance(request)
         except IncorrectLookupParameters:
-            url = reverse(
-                "admin:payments_pages_transaction_changelist", current_app=self.admin_site.name
-            )
+            url = self.reverse("payments_pages_transaction_changelist")
             return HttpResponseRedirect(f"{url}?e=1")
         return _download(request, shown.queryset, _in_words(request.GET))
 

@@ -5,7 +5,6 @@ from typing import Any, Final
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from payments_pages.admin import permissions
@@ -75,8 +74,7 @@ class Search(ReadOnlyAdmin):
         return None
 
     def _open(self, model: str, pk: int) -> HttpResponse:
-        name = f"admin:payments_pages_{model}_change"
-        return HttpResponseRedirect(reverse(name, args=[pk], current_app=self.admin_site.name))
+        return HttpResponseRedirect(self.reverse(f"payments_pages_{model}_change", pk))
 
 
 CUSTOMER_FIELDS: Final = frozenset(

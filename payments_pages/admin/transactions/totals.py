@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db import DatabaseError
 from django.http import HttpRequest, QueryDict
-from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from payments_pages.admin.formats import ltr, money
+from payments_pages.admin.links import reverse_admin, site_name
 from payments_pages.conf import conf
 from payments_pages.exceptions import ConfigurationError
 from payments_pages.money import format_amount
@@ -175,7 +175,7 @@ def _row(request: HttpRequest, currency: Currency, mode: str) -> Row:
 
 def _cell(request: HttpRequest, currency: Currency, figure: Figure, mode: str) -> Cell:
     query = _filters(currency, figure, mode)
-    url = reverse("admin:payments_pages_transaction_changelist", current_app=_site_name(request))
+    url = reverse_admin(site_name(request), "payments_pages_transaction_changelist")
     return Cell(
         figure=figure,
         amount=money(figure.amount, currency.code),
@@ -201,8 +201,3 @@ def _filters(currency: Currency, figure: Figure, mode: str) -> QueryDict:
 def _chosen(request: HttpRequest) -> dict[str, str]:
     """Return what the list is filtered by now, without page and order."""
     return {key: str(value) for key, value in request.GET.items() if key not in {"p", "o", "all"}}
-
-
-def _site_name(request: HttpRequest) -> str:
-    match = request.resolver_match
-    return match.namespace if match else "admin"

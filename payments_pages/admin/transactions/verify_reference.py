@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -126,11 +126,14 @@ class ByHand(ReadOnlyAdmin):
             self.log_change(request, found.transaction, f"verify: {found.outcome.label}")
             if self.has_view_permission(request):
                 link, link_text = (
-                    self._change("transaction", found.transaction.pk),
+                    self.reverse("payments_pages_transaction_change", found.transaction.pk),
                     _("Open the payment"),
                 )
         elif row is not None and request.user.has_perm(permissions.VERIFICATIONS):
-            link, link_text = self._change("verification", row.pk), _("See how asking goes")
+            link, link_text = (
+                self.reverse("payments_pages_verification_change", row.pk),
+                _("See how asking goes"),
+            )
         later = found.outcome in {Outcome.UNAVAILABLE, Outcome.UNKNOWN}
         return Result(
             kind="good" if found.outcome in _GOOD else "error" if later else "attention",
@@ -142,7 +145,3 @@ class ByHand(ReadOnlyAdmin):
             link=link,
             link_text=link_text,
         )
-
-    def _change(self, model: str, pk: int) -> str:
-        name = f"admin:payments_pages_{model}_change"
-        return reverse(name, args=[pk], current_app=self.admin_site.name)
