@@ -142,22 +142,22 @@ class Periods:
         given = {name: text for name, text in params.items() if name.startswith(f"{self.field}__")}
         if not given:
             return Period()
-        start = _moment(given.get(f"{self.field}__gte", ""))
+        start = _parse_time(given.get(f"{self.field}__gte", ""))
         if start is None:
             return None
         day = timezone.localtime(start).date()
         for months in (12, 1, A_DAY):
             period = Period(start=day, months=months)
-            bounds = {name: _moment(text) for name, text in given.items()}
-            if bounds == {k: _moment(v) for k, v in period.bounds(self.field).items()}:
+            bounds = {name: _parse_time(text) for name, text in given.items()}
+            if bounds == {k: _parse_time(v) for k, v in period.bounds(self.field).items()}:
                 return period
         return None
 
     def _range(self) -> list[str]:
         """Show a range that is no period by its ends, as days."""
         params = self.changelist.params
-        since = _moment(params.get(f"{self.field}__gte", ""))
-        until = _moment(params.get(f"{self.field}__lt", ""))
+        since = _parse_time(params.get(f"{self.field}__gte", ""))
+        until = _parse_time(params.get(f"{self.field}__lt", ""))
         shown = [
             "…" if end is None else f"{timezone.localtime(end):%Y-%m-%d %H:%M}"
             for end in (since, until)
@@ -179,7 +179,7 @@ def _midnight(day: dt.date) -> dt.datetime:
     return dt.datetime.combine(day, dt.time(), timezone.get_current_timezone())
 
 
-def _moment(text: str) -> dt.datetime | None:
+def _parse_time(text: str) -> dt.datetime | None:
     """Read a moment from the address as the list's filter would; None: it is none."""
     try:
         found = parse_datetime(text)

@@ -14,7 +14,7 @@ from payments_pages.exceptions import (
     UnusableKey,
 )
 
-__all__ = ["busy", "explain"]
+__all__ = ["database_busy_message", "explain"]
 
 
 def explain(error: PaymentsPagesError | DatabaseError) -> str:
@@ -53,7 +53,7 @@ def _key_trouble(error: AuthenticationFailed | UnusableKey) -> str:
     return gettext("The service refused our key. Somebody must check SECRET_KEY.")
 
 
-def busy(error: DatabaseError | InterfaceError) -> str:
+def database_busy_message(error: DatabaseError | InterfaceError) -> str:
     """Say that a database error may pass; raise any other."""
     if not is_transient(error):
         raise error

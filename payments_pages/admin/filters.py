@@ -18,6 +18,7 @@ from payments_pages.admin.statuses import payment_word
 from payments_pages.choices import Mode
 from payments_pages.conf import conf
 from payments_pages.confirmation import contradicted, lapsed, open_for_long, unrecorded
+from payments_pages.ids import parse_id
 from payments_pages.models import PaymentPage, Verification
 
 __all__ = [
@@ -218,8 +219,9 @@ class PageFilter(admin.SimpleListFilter):
         choices = [(str(pk), name) for pk, name in rows[: OPTIONS - 3]]
         self.is_cut = len(rows) > len(choices)
         chosen = self.value()
-        if chosen and chosen not in dict(choices) and chosen.isdecimal() and len(chosen) < 19:
-            named = PaymentPage.objects.filter(pk=int(chosen)).values_list("name", flat=True)
+        page = parse_id(chosen or "")
+        if chosen and page is not None and chosen not in dict(choices):
+            named = PaymentPage.objects.filter(pk=page).values_list("name", flat=True)
             choices += [(chosen, name) for name in named]
         return [*choices, (self.none, _("No page"))]
 
@@ -234,6 +236,5 @@ class PageFilter(admin.SimpleListFilter):
             return None
         if chosen == self.none:
             return queryset.filter(page__isnull=True)
-        if not (chosen.isdecimal() and chosen.isascii() and len(chosen) < 19):
-            return queryset.none()
-        return queryset.filter(page_id=int(chosen))
+        page = parse_id(chosen)
+        return queryset.none() if page is None else queryset.filter(page_id=page)

@@ -14,16 +14,16 @@ from payments_pages.models import PaymentPage, Transaction
 from payments_pages.money import format_amount
 
 __all__ = [
+    "format_sentence",
+    "format_time",
     "ltr",
     "mode_name",
-    "moment",
     "money",
-    "own_words",
     "page_name",
     "paid_of",
     "pretty",
     "price_of",
-    "words",
+    "quoted",
 ]
 
 
@@ -45,7 +45,7 @@ def money(amount: int | None, currency: str) -> SafeString:
     return ltr(format_amount(amount, currency, conf.exponents))
 
 
-def moment(value: Any) -> SafeString:
+def format_time(value: Any) -> SafeString:
     """Show a time as 2026-11-27 21:05 with its zone, the same in every language."""
     if value is None:
         return SafeString("")
@@ -62,12 +62,12 @@ def pretty(value: Any) -> SafeString:
     return format_html('<pre class="pp-json" dir="ltr">{}</pre>', text)
 
 
-def words(sentence: str, **parts: object) -> SafeString:
+def format_sentence(sentence: str, **parts: object) -> SafeString:
     """Fill a translated sentence; what is not safe already is escaped (case C51)."""
     return format_html(sentence, **parts)
 
 
-def own_words(text: str) -> SafeString:
+def quoted(text: str) -> SafeString:
     """Set off what a person or another program wrote, whichever direction it runs in."""
     return format_html('<q class="pp-own" dir="auto">{}</q>', text) if text else SafeString("–")
 
@@ -93,4 +93,4 @@ def paid_of(transaction: Transaction) -> SafeString:
     if transaction.amount is not None:
         return money(transaction.amount, transaction.currency)
     came = transaction.unreadable.get("amount", "")
-    return words(_("unreadable: {text}"), text=own_words(str(came)))
+    return format_sentence(_("unreadable: {text}"), text=quoted(str(came)))

@@ -12,14 +12,14 @@ from django.utils.translation import ngettext
 
 from payments_pages.admin import permissions
 from payments_pages.admin.filters import TroubleFilter
-from payments_pages.admin.formats import moment, own_words
+from payments_pages.admin.formats import format_time, quoted
 from payments_pages.admin.links import reverse_admin, site_name
 from payments_pages.admin.transactions.filters import HoldFilter
 from payments_pages.choices import FulfilmentState, Mode, VerificationState
 from payments_pages.conf import conf
-from payments_pages.staff import CAP, Attention, read_attention
+from payments_pages.staff import ATTENTION_CAP, Attention, read_attention
 
-__all__ = ["Line", "attention_lines", "by_hand_link", "said_age"]
+__all__ = ["Line", "attention_lines", "format_age", "verify_reference_url"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ def attention_lines(request: HttpRequest) -> list[Line] | None:
     return [*_troubles(found, links), *_counted(found, links)]
 
 
-def by_hand_link(request: HttpRequest) -> str:
+def verify_reference_url(request: HttpRequest) -> str:
     """Return the address of "Verify a reference", for who may."""
     if not request.user.has_perm(permissions.VERIFY):
         return ""
@@ -80,7 +80,7 @@ def _troubles(found: Attention, links: _Links) -> list[Line]:
             Line(
                 kind="error",
                 text=format_html(
-                    "{} {}", _("A setting is missing or wrong:"), own_words(found.missing)
+                    "{} {}", _("A setting is missing or wrong:"), quoted(found.missing)
                 ),
             )
         )
@@ -91,7 +91,9 @@ def _troubles(found: Attention, links: _Links) -> list[Line]:
         text = _("The service refused our key, last at {time}. No payment can be confirmed.")
         lines.append(
             Line(
-                kind="error", text=format_html(text, time=moment(found.key_refused_at)), url=waiting
+                kind="error",
+                text=format_html(text, time=format_time(found.key_refused_at)),
+                url=waiting,
             )
         )
     if found.pause:
@@ -103,7 +105,9 @@ def _troubles(found: Attention, links: _Links) -> list[Line]:
         lines.append(Line(kind="error", text=text % {"count": round(found.pause)}, url=waiting))
     if found.overdue is not None:
         text = _("The oldest due work has waited for %(time)s: is the sweep running?")
-        lines.append(Line(kind="error", text=text % {"time": said_age(found.overdue)}, url=waiting))
+        lines.append(
+            Line(kind="error", text=text % {"time": format_age(found.overdue)}, url=waiting)
+        )
     return lines
 
 
@@ -232,10 +236,10 @@ def _other_mode() -> str:
 
 
 def _figure(count: int) -> str:
-    return str(count) if count <= CAP else f"{CAP}+"
+    return str(count) if count <= ATTENTION_CAP else f"{ATTENTION_CAP}+"
 
 
-def said_age(age: dt.timedelta) -> str:
+def format_age(age: dt.timedelta) -> str:
     """Say an age roughly: in minutes below two hours, in hours below two days, else in days."""
     minutes = int(age.total_seconds() // 60)
     if minutes < 120:

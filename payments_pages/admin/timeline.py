@@ -10,12 +10,12 @@ from typing import Any
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from payments_pages.admin.formats import moment
+from payments_pages.admin.formats import format_time
 from payments_pages.choices import Attributed, EventKind, Reason
 from payments_pages.client import json_text
 from payments_pages.models import Event, Transaction, Verification
 
-__all__ = ["MOST", "Line", "Story", "tell"]
+__all__ = ["MOST", "Line", "Timeline", "build_timeline"]
 
 MOST = 200
 """Lines of each kind that are shown, the newest."""
@@ -37,12 +37,12 @@ class Line:
     time: SafeString | str
     what: str
     by: str
-    who: str = ""
+    actor: str = ""
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
+class Timeline:
     """Hold the lines, oldest first; `errors` are those of deliveries that failed.
 
     `shortened`: there are older events than those shown.
@@ -53,12 +53,12 @@ class Story:
     shortened: bool
 
 
-def tell(
+def build_timeline(
     verification: Verification | None,
     transaction: Transaction | None,
     *,
     customers_shown: bool = False,
-) -> Story:
+) -> Timeline:
     """Read the events of a reference; fold in what its rows know, and the service's own log.
 
     The log may be any JSON at all. What a payer typed is in it: without `customers_shown` it is
@@ -73,7 +73,7 @@ def tell(
     theirs = (
         list(_service_lines(transaction, customers_shown=customers_shown)) if transaction else []
     )
-    return Story(
+    return Timeline(
         lines=sorted([*theirs[-MOST:], *asked, *ours], key=lambda line: line.at),
         errors=[_line(event) for event in reversed(newest[:MOST]) if _is_error(event)],
         shortened=len(newest) > MOST,
@@ -89,11 +89,11 @@ def _is_error(event: Event) -> bool:
 def _line(event: Event) -> Line:
     return Line(
         at=event.happened_at,
-        time=moment(event.happened_at),
+        time=format_time(event.happened_at),
         what=str(event.get_kind_display()),
         by=str(event.get_door_display()),
-        who=event.actor,
-        detail=_in_words(event),
+        actor=event.actor,
+        detail=_detail_of(event),
     )
 
 
@@ -101,21 +101,21 @@ def _asking_lines(row: Verification) -> Iterator[Line]:
     """Tell when the reference came, and why the last ask gave no answer; neither is an event."""
     yield Line(
         at=row.created_at,
-        time=moment(row.created_at),
+        time=format_time(row.created_at),
         what=str(EventKind.RECEIVED.label),
         by=str(row.get_first_door_display()),
     )
     if row.last_error and row.asked_at is not None:
         yield Line(
             at=row.asked_at,
-            time=moment(row.asked_at),
+            time=format_time(row.asked_at),
             what=str(EventKind.VERIFICATION_FAILED.label),
             by=_("service"),
             detail=row.last_error,
         )
 
 
-def _in_words(event: Event) -> str:
+def _detail_of(event: Event) -> str:
     """Say what the stored words of an event mean, in the reader's language."""
     if event.kind == EventKind.HELD and event.detail in Reason.values:
         return str(Reason(event.detail).label)
@@ -135,13 +135,13 @@ def _service_lines(transaction: Transaction, *, customers_shown: bool) -> Iterat
     history = log.get("history") if isinstance(log, Mapping) else None
     if not isinstance(history, list):
         return
-    start = _start(log.get("start_time")) or transaction.created_at
+    start = _parse_start(log.get("start_time")) or transaction.created_at
     for entry in history:
         told = entry if isinstance(entry, Mapping) else {"message": entry}
-        after = _seconds(told.get("time"))
+        after = _parse_offset(told.get("time"))
         at, time = _time_of(transaction, start, after)
-        kind = _text(told.get("type"))
-        message = _text(told.get("message"))
+        kind = _shortened(told.get("type"))
+        message = _shortened(told.get("message"))
         yield Line(
             at=at,
             time=time,
@@ -157,14 +157,14 @@ def _time_of(
     """Return when a line of the log was, to sort it by and to show; without a start, the offset."""
     offset = dt.timedelta(seconds=after or 0)
     if start is not None and start.year < _LAST_YEAR:
-        return start + offset, moment(start + offset)
+        return start + offset, format_time(start + offset)
     first = transaction.paid_at or transaction.verified_at
     return first, "" if after is None else _("+%(seconds)s s") % {"seconds": round(after)}
 
 
-def _start(value: Any) -> dt.datetime | None:
+def _parse_start(value: Any) -> dt.datetime | None:
     """Read epoch seconds, or milliseconds; None for what cannot be a date of our time."""
-    seconds = _number(value)
+    seconds = _parse_float(value)
     if seconds is not None and seconds > _YEAR_2200:
         seconds /= 1000
     if seconds is None or not 0 < seconds < _YEAR_2200:
@@ -172,14 +172,14 @@ def _start(value: Any) -> dt.datetime | None:
     return _EPOCH + dt.timedelta(seconds=seconds)
 
 
-def _seconds(value: Any) -> float | None:
+def _parse_offset(value: Any) -> float | None:
     """Read an offset; None for what is longer than a year, either way."""
-    seconds = _number(value)
+    seconds = _parse_float(value)
     year = 366 * 24 * 3600
     return seconds if seconds is not None and abs(seconds) < year else None
 
 
-def _number(value: Any) -> float | None:
+def _parse_float(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -189,7 +189,7 @@ def _number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _text(value: Any) -> str:
+def _shortened(value: Any) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) else json_text(value)

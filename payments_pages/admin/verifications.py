@@ -12,10 +12,10 @@ from django.utils.translation import gettext_lazy
 
 from payments_pages.admin import permissions
 from payments_pages.admin.filters import TroubleFilter, VouchedFilter
-from payments_pages.admin.formats import ltr, mode_name, moment, own_words
+from payments_pages.admin.formats import format_time, ltr, mode_name, quoted
 from payments_pages.admin.permissions import sees_customers
 from payments_pages.admin.readonly import ReadOnlyAdmin
-from payments_pages.admin.timeline import tell
+from payments_pages.admin.timeline import build_timeline
 from payments_pages.admin.transactions.bulk_actions import stop_asking, verify_again
 from payments_pages.admin.transactions.search import keys_of
 from payments_pages.models import PaymentPage, Transaction, Verification
@@ -68,7 +68,7 @@ class VerificationAdmin(ReadOnlyAdmin):
         if isinstance(row, Verification):
             shown = sees_customers(request)
             paid = self._paid(row)
-            context["story"] = tell(row, paid, customers_shown=shown)
+            context["timeline"] = build_timeline(row, paid, customers_shown=shown)
         return super().render_change_form(request, context, *args, **kwargs)
 
     @admin.display(description=gettext_lazy("reference"), ordering="reference")
@@ -106,29 +106,29 @@ class VerificationAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("last asked"), ordering="asked_at")
     def asked(self, row: Verification) -> SafeString | str:
         """Show when the service was asked last."""
-        return moment(row.asked_at) or "–"
+        return format_time(row.asked_at) or "–"
 
     @admin.display(description=gettext_lazy("next ask"), ordering="next_at")
     def next(self, row: Verification) -> SafeString | str:
         """Show when it is asked about next."""
-        return moment(row.next_at) or "–"
+        return format_time(row.next_at) or "–"
 
     @admin.display(description=gettext_lazy("last error"))
     def error(self, row: Verification) -> SafeString:
         """Show why the last ask gave no answer."""
-        return own_words(row.last_error)
+        return quoted(row.last_error)
 
     @admin.display(description=gettext_lazy("last named"), ordering="named_at")
     def named(self, row: Verification) -> SafeString:
         """Show when somebody trusted last named it: the schedule counts from then."""
-        return moment(row.named_at)
+        return format_time(row.named_at)
 
     @admin.display(description=gettext_lazy("signed success"))
     def signed(self, row: Verification) -> SafeString | str:
         """Show when a signed webhook first said that it is paid."""
-        return moment(row.signed_success_at) or "–"
+        return format_time(row.signed_success_at) or "–"
 
     @admin.display(description=gettext_lazy("first seen"), ordering="created_at")
     def seen(self, row: Verification) -> SafeString:
         """Show when it first came."""
-        return moment(row.created_at)
+        return format_time(row.created_at)

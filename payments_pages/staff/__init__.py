@@ -3,7 +3,7 @@
 No HTML here: the admin and the commands call these functions.
 """
 
-from payments_pages.staff.attention import CAP, Attention, read_attention
+from payments_pages.staff.attention import ATTENTION_CAP, Attention, read_attention
 from payments_pages.staff.decisions import (
     ATTRIBUTABLE,
     NOTE_LENGTH,
@@ -29,8 +29,8 @@ from payments_pages.staff.roles import Granted, make_groups
 from payments_pages.staff.totals import DAYS, Currency, Day, Figure, day_bounds, take_totals
 
 __all__ = [
+    "ATTENTION_CAP",
     "ATTRIBUTABLE",
-    "CAP",
     "DAYS",
     "NOTE_LENGTH",
     "SHORTEST",

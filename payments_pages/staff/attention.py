@@ -31,9 +31,9 @@ from payments_pages.exceptions import AuthenticationFailed, ConfigurationError, 
 from payments_pages.models import Fulfilment, Verification, primary_alias
 from payments_pages.references import text_key
 
-__all__ = ["CAP", "Attention", "read_attention"]
+__all__ = ["ATTENTION_CAP", "Attention", "read_attention"]
 
-CAP = 100
+ATTENTION_CAP = 100
 """Rows counted of each kind: above it nobody needs the exact figure, and counting costs."""
 KEY_REFUSED_WITHIN = 3600
 """Seconds for which a refused key is news; the next answer takes the trace away."""
@@ -43,7 +43,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
-    """Give the counts, each `CAP + 1` when there are more, and what else is wrong.
+    """Give the counts, each `ATTENTION_CAP + 1` when there are more, and what else is wrong.
 
     `held` waits for a decision; `spent` are deliveries that failed too often or for good;
     `failing` will be tried again by themselves; `overrun` are being delivered for longer than
@@ -73,11 +73,6 @@ class Attention:
     pause: float = 0.0
     unread: bool = False
     missing: str = ""
-
-    @property
-    def is_empty(self) -> bool:
-        """Say that there is nothing to see to."""
-        return self == Attention()
 
 
 def read_attention() -> Attention:
@@ -137,14 +132,14 @@ def _read_required() -> None:
 
 
 def _held_reasons() -> Counter[str]:
-    """Count what is held by its reason, `CAP + 1` of the policy's holds and of the others at most.
+    """Count what is held by its reason, `ATTENTION_CAP + 1` of the policy's holds and of the others at most.
 
     Without those that wait for nobody.
     """
     rows = _in_state(FulfilmentState.HELD)
     policy = rows.filter(loud_holds()).values_list("reason", flat=True)
     others = rows.exclude(reason__in=POLICY_REASONS).values_list("reason", flat=True)
-    return Counter([*policy[: CAP + 1], *others[: CAP + 1]])
+    return Counter([*policy[: ATTENTION_CAP + 1], *others[: ATTENTION_CAP + 1]])
 
 
 def _failing() -> int:
@@ -153,7 +148,7 @@ def _failing() -> int:
     By the keys, here: asked to leave the other mode out, PostgreSQL reads a table for it.
     """
     rows = _in_state(FulfilmentState.FAILED).order_by("-transaction_id")
-    found = rows.values_list("transaction__reference", "reference_key")[: CAP + 1]
+    found = rows.values_list("transaction__reference", "reference_key")[: ATTENTION_CAP + 1]
     mode = conf.mode_or_blank
     return sum(not mode or text_key(mode, reference) == key for reference, key in found)
 
@@ -196,4 +191,4 @@ def _key_refused_at() -> dt.datetime | None:
 
 
 def _count(rows: "QuerySet[Any]") -> int:
-    return rows[: CAP + 1].count()
+    return rows[: ATTENTION_CAP + 1].count()

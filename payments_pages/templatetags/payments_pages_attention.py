@@ -14,12 +14,12 @@ register = template.Library()
 def payments_pages_attention(context: Context) -> dict[str, Any]:
     """Read what needs attention, for who may see payments; the context must hold the request."""
     # Every template engine loads this module, on a site without Django's admin as well.
-    from payments_pages.admin.index import attention_lines, by_hand_link  # noqa: PLC0415
+    from payments_pages.admin.index import attention_lines, verify_reference_url  # noqa: PLC0415
 
     request = context["request"]
     lines = attention_lines(request)
     return {
         "permitted": lines is not None,
         "lines": lines,
-        "by_hand": by_hand_link(request),
+        "verify_reference_url": verify_reference_url(request),
     }

@@ -21,7 +21,7 @@ LONGEST = 300
 
 DOORS = {"admin", "celery", "checks", "management", "tasks", "templatetags", "views"}
 ORDER: list[set[str]] = [
-    {"", "choices", "conf", "credentials", "exceptions", "money", "redaction", "references"}
+    {"", "choices", "conf", "credentials", "exceptions", "ids", "money", "redaction", "references"}
     | {"signals", "signatures"},
     {"db"},
     {"client"},

@@ -13,7 +13,7 @@ from django.views.decorators.csrf import csrf_protect
 
 from payments_pages.admin import permissions
 from payments_pages.admin.filters import CurrencyFilter, ModeFilter
-from payments_pages.admin.formats import moment
+from payments_pages.admin.formats import format_time
 from payments_pages.admin.pages import formats
 from payments_pages.admin.pages.change_form import PaymentPageChangeForm
 from payments_pages.admin.pages.currencies import currencies_of
@@ -232,7 +232,7 @@ class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugChec
     @admin.display(description=gettext_lazy("last synced"), ordering="synced_at")
     def last_synced(self, page: PaymentPage) -> SafeString:
         """Show when the service last described the page."""
-        return moment(page.synced_at)
+        return format_time(page.synced_at)
 
     @admin.display(description=gettext_lazy("redirect address"))
     def redirect(self, page: PaymentPage) -> SafeString:

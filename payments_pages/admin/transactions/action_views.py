@@ -14,7 +14,7 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from payments_pages.admin.errors import busy, explain
+from payments_pages.admin.errors import database_busy_message, explain
 from payments_pages.admin.formats import ltr, paid_of
 from payments_pages.admin.readonly import ReadOnlyAdmin
 from payments_pages.admin.statuses import delivery_status, payment_status
@@ -24,10 +24,10 @@ from payments_pages.db import outside_transactions
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import Fulfilment, Transaction
 
-__all__ = ["Acting", "who"]
+__all__ = ["Acting", "actor_name"]
 
 
-def who(request: HttpRequest) -> str:
+def actor_name(request: HttpRequest) -> str:
     """Return the name that goes into the timeline, as long as its column takes."""
     return request.user.get_username()[:150]
 
@@ -87,11 +87,11 @@ class Acting(ReadOnlyAdmin):
         self, request: HttpRequest, transaction: Transaction, action: Action, data: Any
     ) -> None:
         try:
-            said = action.carry_out(transaction, data, actor=who(request))
+            said = action.carry_out(transaction, data, actor=actor_name(request))
         except PaymentsPagesError as error:
             self._tell(request, transaction, explain(error), messages.ERROR)
         except (DatabaseError, InterfaceError) as error:
-            self._tell(request, transaction, busy(error), messages.ERROR)
+            self._tell(request, transaction, database_busy_message(error), messages.ERROR)
         else:
             if said is None:
                 self._tell(request, transaction, _why_not(transaction, action), messages.WARNING)

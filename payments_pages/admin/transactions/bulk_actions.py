@@ -14,11 +14,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from payments_pages import staff
-from payments_pages.admin.errors import busy, explain
+from payments_pages.admin.errors import database_busy_message, explain
 from payments_pages.admin.formats import ltr, paid_of
 from payments_pages.admin.readonly import ReadOnlyAdmin
 from payments_pages.admin.statuses import delivery_status
-from payments_pages.admin.transactions.action_views import who
+from payments_pages.admin.transactions.action_views import actor_name
 from payments_pages.admin.transactions.actions import ACTIONS, Action, fingerprint
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import Transaction
@@ -48,7 +48,7 @@ def each(
     except PaymentsPagesError as error:
         said, level = explain(error), messages.ERROR
     except (DatabaseError, InterfaceError) as error:
-        said, level = busy(error), messages.ERROR
+        said, level = database_busy_message(error), messages.ERROR
     if said is None:
         said, level = _("nothing to do in this state."), messages.WARNING
     modeladmin.message_user(request, format_html("{}: {}", ltr(reference), said), level)
@@ -60,7 +60,7 @@ def verify_again(modeladmin: Any, request: HttpRequest, queryset: QuerySet[Any])
     """Take each row's reference through the path anew; show what it found."""
     if is_too_many(modeladmin, request, queryset):
         return
-    actor = who(request)
+    actor = actor_name(request)
     for row in list(queryset):
         if each(modeladmin, request, row.reference, partial(_ask, row.reference, actor)):
             modeladmin.log_change(request, row, "verify")
@@ -71,7 +71,7 @@ def stop_asking(modeladmin: Any, request: HttpRequest, queryset: QuerySet[Any]) 
     """Ask no more about each row's reference until somebody names it again."""
     if is_too_many(modeladmin, request, queryset):
         return
-    actor = who(request)
+    actor = actor_name(request)
     for row in list(queryset):
         if each(modeladmin, request, row.reference, partial(_stop, row, actor)):
             modeladmin.log_change(request, row, "stop asking")
@@ -189,7 +189,7 @@ class Selected(ReadOnlyAdmin):
         *,
         seen: set[str] | None = None,
     ) -> None:
-        actor = who(request)
+        actor = actor_name(request)
 
         def do() -> str | None:
             moved = seen is not None and _seen(row) not in seen

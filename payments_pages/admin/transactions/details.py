@@ -12,28 +12,27 @@ from django.utils.translation import gettext_lazy
 
 from payments_pages.admin import permissions
 from payments_pages.admin.formats import (
+    format_time,
     ltr,
     mode_name,
-    moment,
     money,
-    own_words,
     page_name,
     paid_of,
     pretty,
+    quoted,
 )
 from payments_pages.admin.permissions import sees_customers
 from payments_pages.admin.statuses import delivery_status, payment_status
-from payments_pages.admin.timeline import tell
+from payments_pages.admin.timeline import build_timeline
 from payments_pages.admin.transactions.action_views import Acting
-from payments_pages.admin.transactions.explanation import why
+from payments_pages.admin.transactions.explanation import explain_payment
 from payments_pages.choices import Mode
+from payments_pages.ids import parse_id
 from payments_pages.models import Fulfilment, Transaction, Verification
 
 __all__ = ["Details"]
 
 _WITH = ("fulfilment", "page", "expected_payment")
-_KEY_DIGITS = 18
-"""Digits that always fit the 64 bits of a primary key."""
 
 
 class Details(Acting):
@@ -56,10 +55,10 @@ class Details(Acting):
         from_field: str | None = None,  # noqa: ARG002 - Django's signature
     ) -> Transaction | None:
         """Read a payment with all that hangs on it, from the primary: decisions are made by it."""
-        if not (object_id.isascii() and object_id.isdigit() and len(object_id) <= _KEY_DIGITS):
+        pk = parse_id(object_id)
+        if pk is None:
             return None
-        rows = Transaction.objects.primary().select_related(*_WITH)
-        return rows.filter(pk=int(object_id)).first()
+        return Transaction.objects.primary().select_related(*_WITH).filter(pk=pk).first()
 
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
         """Return the parts of the page; what a payer wrote or is, for those who may see customers."""
@@ -87,9 +86,11 @@ class Details(Acting):
             key = transaction.reference_key
             row = Verification.objects.primary().filter(reference_key=key).first()
             context |= {
-                "why": why(transaction, row),
+                "explanation": explain_payment(transaction, row),
                 "possible": self.possible_actions(request, transaction),
-                "story": tell(row, transaction, customers_shown=sees_customers(request)),
+                "timeline": build_timeline(
+                    row, transaction, customers_shown=sees_customers(request)
+                ),
                 "headline": _headline(transaction),
                 "verification": self._verification_link(request, row),
             }
@@ -135,12 +136,12 @@ class Details(Acting):
     @admin.display(description=gettext_lazy("begun at"))
     def made_moment(self, transaction: Transaction) -> SafeString:
         """Show when the payer began."""
-        return moment(transaction.created_at)
+        return format_time(transaction.created_at)
 
     @admin.display(description=gettext_lazy("verified at"))
     def verified_moment(self, transaction: Transaction) -> SafeString:
         """Show when the service last said so."""
-        return moment(transaction.verified_at)
+        return format_time(transaction.verified_at)
 
     @admin.display(description=gettext_lazy("metadata"))
     def kept_metadata(self, transaction: Transaction) -> SafeString:
@@ -181,12 +182,12 @@ class Details(Acting):
     @admin.display(description=gettext_lazy("next try"))
     def next_try(self, transaction: Transaction) -> SafeString | str:
         """Show when it is tried next; while it is tried, when another attempt may take over."""
-        return moment(_of(transaction).next_at) or "–"
+        return format_time(_of(transaction).next_at) or "–"
 
     @admin.display(description=gettext_lazy("last error"))
     def last_error(self, transaction: Transaction) -> SafeString:
         """Show what the last failed attempt said."""
-        return own_words(_of(transaction).last_error)
+        return quoted(_of(transaction).last_error)
 
     @admin.display(description=gettext_lazy("decided by"))
     def decided(self, transaction: Transaction) -> SafeString | str:
@@ -194,12 +195,12 @@ class Details(Acting):
         row = _of(transaction)
         if not row.decided_by:
             return "–"
-        return format_html("<bdi>{}</bdi>: {}", row.decided_by, own_words(row.note))
+        return format_html("<bdi>{}</bdi>: {}", row.decided_by, quoted(row.note))
 
     @admin.display(description=gettext_lazy("delivered at"))
     def given(self, transaction: Transaction) -> SafeString | str:
         """Show when the value was given."""
-        return moment(_of(transaction).delivered_at) or "–"
+        return format_time(_of(transaction).delivered_at) or "–"
 
     @admin.display(description=gettext_lazy("idempotency key"))
     def key(self, transaction: Transaction) -> SafeString:
@@ -214,7 +215,7 @@ def _headline(transaction: Transaction) -> dict[str, Any]:
         "facts": [
             (_("Payment"), payment_status(transaction)),
             (_("Delivery"), delivery_status(transaction)),
-            (_("Paid at"), moment(transaction.paid_at) or "–"),
+            (_("Paid at"), format_time(transaction.paid_at) or "–"),
         ],
     }
 

@@ -12,6 +12,7 @@ from payments_pages import staff
 from payments_pages.admin.errors import explain
 from payments_pages.conf import conf
 from payments_pages.exceptions import UnusableKey
+from payments_pages.ids import parse_id
 from payments_pages.models import PaymentPage, Transaction
 from payments_pages.pages import slug_key
 
@@ -19,8 +20,6 @@ __all__ = ["SUGGESTIONS", "ActionForm", "AttributeForm", "NoteForm", "ReasonForm
 
 SUGGESTIONS = 50
 """Pages offered while staff type one (case C66)."""
-_LINES = {"rows": 3, "dir": "auto", "class": "vLargeTextField"}
-_ID_DIGITS = 18
 
 
 class ActionForm(forms.Form):
@@ -31,25 +30,30 @@ class ActionForm(forms.Form):
         self.transactions = transactions
 
 
-class ReasonForm(ActionForm):
-    """Ask for the reason of a decision about money."""
-
-    note = forms.CharField(
-        label=gettext_lazy("Reason"),
+def _note_field(label: Any, help_text: Any, *, required: bool = True) -> forms.CharField:
+    return forms.CharField(
+        label=label,
+        required=required,
         max_length=staff.NOTE_LENGTH,
-        help_text=gettext_lazy("It stays in the timeline, beside your name."),
-        widget=forms.Textarea(attrs=_LINES),
+        help_text=help_text,
+        widget=forms.Textarea(attrs={"rows": 3, "dir": "auto", "class": "vLargeTextField"}),
     )
 
 
-class NoteForm(ActionForm):
-    """Ask for a note."""
+_IN_TIMELINE = gettext_lazy("It stays in the timeline, beside your name.")
 
-    note = forms.CharField(
-        label=gettext_lazy("Note"),
-        max_length=staff.NOTE_LENGTH,
-        help_text=gettext_lazy("For staff only. It cannot be changed or taken back."),
-        widget=forms.Textarea(attrs=_LINES),
+
+class ReasonForm(ActionForm):
+    """The reason of a decision about money."""
+
+    note = _note_field(gettext_lazy("Reason"), _IN_TIMELINE)
+
+
+class NoteForm(ActionForm):
+    """A note."""
+
+    note = _note_field(
+        gettext_lazy("Note"), gettext_lazy("For staff only. It cannot be changed or deleted.")
     )
 
 
@@ -64,13 +68,7 @@ class AttributeForm(ActionForm):
             attrs={"class": "vTextField", "dir": "auto", "list": "pp-pages", "autocomplete": "off"}
         ),
     )
-    note = forms.CharField(
-        label=gettext_lazy("How you know"),
-        required=False,
-        max_length=staff.NOTE_LENGTH,
-        help_text=gettext_lazy("It stays in the timeline, beside your name."),
-        widget=forms.Textarea(attrs=_LINES),
-    )
+    note = _note_field(gettext_lazy("How you know"), _IN_TIMELINE, required=False)
 
     def clean_page(self) -> PaymentPage:
         """Find the one page that was meant; refuse what fits none or several."""
@@ -84,8 +82,9 @@ class AttributeForm(ActionForm):
         found = pages.filter(slug_key=slug_key(slug, mode)).first()
         if found is not None:
             return found
-        if typed.isascii() and typed.isdigit() and len(typed) <= _ID_DIGITS:
-            found = pages.filter(remote_id=int(typed)).first()
+        remote_id = parse_id(typed)
+        if remote_id is not None:
+            found = pages.filter(remote_id=remote_id).first()
         if found is not None:
             return found
         # Compared here as well: a collation may take "Tea" and "tea" for one name.

@@ -8,15 +8,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from payments_pages.admin.formats import (
+    format_sentence,
+    format_time,
     ltr,
     mode_name,
-    moment,
     money,
-    own_words,
     page_name,
     paid_of,
     price_of,
-    words,
+    quoted,
 )
 from payments_pages.choices import Attributed, Reason
 from payments_pages.conf import conf
@@ -102,13 +102,13 @@ def _money_facts(  # noqa: PLR0911 - one return per reason
     expected = money(*price) if price else _("an amount that is not known")
     match fulfilment.reason:
         case Reason.UNATTRIBUTED:
-            return words(
+            return format_sentence(
                 _("{paid} came in, and nothing says what for: the payment names no page, and the "
                   "payer did not come back by a page's own address."),
                 paid=paid,
             )  # fmt: skip
         case Reason.MODE_MISMATCH:
-            return words(
+            return format_sentence(
                 _("It was paid in {mode} mode, and this site takes {ours} payments only."),
                 mode=mode_name(transaction.domain) or "–",
                 ours=mode_name(conf.mode_or_blank) or "–",
@@ -116,7 +116,7 @@ def _money_facts(  # noqa: PLR0911 - one return per reason
         case Reason.CURRENCY_MISMATCH | Reason.AMOUNT_MISMATCH:
             return _too_little(transaction, paid, expected, price)
         case Reason.AMOUNT_INVALID:
-            return words(
+            return format_sentence(
                 _("The service gave an amount that cannot be taken: {paid}. Expected: {expected}."),
                 paid=paid,
                 expected=expected,
@@ -126,23 +126,23 @@ def _money_facts(  # noqa: PLR0911 - one return per reason
         case Reason.DUPLICATE_PAYMENT:
             return _duplicate(transaction)
         case Reason.NOT_SUCCESS:
-            return words(
+            return format_sentence(
                 _("It was held or waiting when the service came to say “{status}”. "
                   "Nothing was delivered."),
                 status=ltr(transaction.status),
             )  # fmt: skip
         case Reason.ATTEMPTS_SPENT:
-            return words(
+            return format_sentence(
                 _("All {number} attempts to deliver failed. The last one said: {error}"),
                 number=fulfilment.attempts,
-                error=own_words(fulfilment.last_error),
+                error=quoted(fulfilment.last_error),
             )
         case Reason.PERMANENT_ERROR:
-            return words(
+            return format_sentence(
                 _("The site's own code says that it cannot deliver this: {error}"),
-                error=own_words(fulfilment.last_error),
+                error=quoted(fulfilment.last_error),
             )
-    return words(_("Paid {paid}, expected {expected}."), paid=paid, expected=expected)
+    return format_sentence(_("Paid {paid}, expected {expected}."), paid=paid, expected=expected)
 
 
 def _too_little(
@@ -154,13 +154,15 @@ def _too_little(
         and price[0]
         and transaction.amount
     ):
-        return words(
+        return format_sentence(
             _("Paid {paid}, but the price is {expected}: {less} less."),
             paid=paid,
             expected=expected,
             less=money(price[0] - transaction.amount, transaction.currency),
         )
-    return words(_("Paid {paid}, but expected was {expected}."), paid=paid, expected=expected)
+    return format_sentence(
+        _("Paid {paid}, but expected was {expected}."), paid=paid, expected=expected
+    )
 
 
 def _off_sale(transaction: Transaction) -> str:
@@ -172,11 +174,13 @@ def _off_sale(transaction: Transaction) -> str:
     ours = conf.mode_or_blank
     if page.domain not in {"", ours}:
         text = _("{page} is a page of {mode} mode, and this site takes {ours} payments only.")
-        return words(
+        return format_sentence(
             text, page=page_name(page), mode=mode_name(page.domain), ours=mode_name(ours) or "–"
         )
     if page.remote_id is None:
-        return words(_("The service has never confirmed that it has {page}."), page=page_name(page))
+        return format_sentence(
+            _("The service has never confirmed that it has {page}."), page=page_name(page)
+        )
     since = page.inactive_since
     if page.missing_since is not None:
         since, text = page.missing_since, _("The service has not had {page} since {time}.")
@@ -187,18 +191,20 @@ def _off_sale(transaction: Transaction) -> str:
     else:
         text = _("{page} was switched off at {time}.")
     paid = (
-        words(_("It was paid at {time}."), time=moment(transaction.paid_at))
+        format_sentence(_("It was paid at {time}."), time=format_time(transaction.paid_at))
         if transaction.paid_at is not None
         else _("The service does not say when it was paid.")
     )
-    return format_html("{} {}", words(text, page=page_name(page), time=moment(since)), paid)
+    return format_html(
+        "{} {}", format_sentence(text, page=page_name(page), time=format_time(since)), paid
+    )
 
 
 def _elsewhere(transaction: Transaction) -> str:
     page = transaction.page
     if page is None:
         return _("It pays for a page of another site on the same account.")
-    return words(
+    return format_sentence(
         _("{page} is sold by another site on the same account, which delivers it."),
         page=page_name(page),
     )
@@ -209,7 +215,7 @@ def _conflict(transaction: Transaction, verification: Verification | None) -> st
     other = claimed and PaymentPage.objects.primary().filter(token=claimed).first()
     source = Attributed(transaction.attributed_by).label
     if other and transaction.page and other != transaction.page:
-        return words(
+        return format_sentence(
             _("By one account it pays for {page} ({source}), but the payer came back by the "
               "address of {other}."),
             page=page_name(transaction.page),
@@ -217,9 +223,9 @@ def _conflict(transaction: Transaction, verification: Verification | None) -> st
             other=page_name(other),
         )  # fmt: skip
     named = transaction.page or transaction.expected_payment
-    return words(
+    return format_sentence(
         _("By one account it pays for {page} ({source}), by another for something else."),
-        page=own_words(str(named or "–")),
+        page=quoted(str(named or "–")),
         source=source,
     )
 
@@ -231,7 +237,7 @@ def _duplicate(transaction: Transaction) -> str:
         if expected and expected.paid_by_key
         else None
     )
-    return words(
+    return format_sentence(
         _("What it pays for has already been paid by {reference}. This is a second payment."),
         reference=ltr(first.reference) if first else _("another transaction"),
     )

@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy
 
 from payments_pages.admin.filters import CurrencyFilter, ModeFilter, PageFilter, StatusFilter
-from payments_pages.admin.formats import ltr, moment, paid_of
+from payments_pages.admin.formats import format_time, ltr, paid_of
 from payments_pages.admin.permissions import sees_customers
 from payments_pages.admin.statuses import delivery_status, payment_status
 from payments_pages.admin.transactions.bulk_actions import Selected, verify_again
@@ -93,4 +93,4 @@ class TransactionAdmin(
     @admin.display(description=gettext_lazy("paid at"), ordering="paid_at")
     def paid_moment(self, transaction: Transaction) -> SafeString:
         """Show when it was paid."""
-        return moment(transaction.paid_at)
+        return format_time(transaction.paid_at)

@@ -12,9 +12,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from payments_pages.admin import permissions
-from payments_pages.admin.errors import busy, explain
+from payments_pages.admin.errors import database_busy_message, explain
 from payments_pages.admin.readonly import ReadOnlyAdmin
-from payments_pages.admin.transactions.action_views import who
+from payments_pages.admin.transactions.action_views import actor_name
 from payments_pages.choices import Outcome
 from payments_pages.confirmation import Confirmation
 from payments_pages.db import outside_transactions
@@ -112,13 +112,13 @@ class ByHand(ReadOnlyAdmin):
     def _result(self, request: HttpRequest, form: ReferenceForm) -> Result:
         reference = form.cleaned_data["reference"]
         try:
-            found = verify_reference(reference, actor=who(request))
+            found = verify_reference(reference, actor=actor_name(request))
             row = Verification.objects.primary().filter(reference_key=reference_key(reference))
             return self._told(request, found, row.first())
         except PaymentsPagesError as error:
             return Result(kind="error", outcome=explain(error))
         except (DatabaseError, InterfaceError) as error:
-            return Result(kind="error", outcome=busy(error))
+            return Result(kind="error", outcome=database_busy_message(error))
 
     def _told(self, request: HttpRequest, found: Confirmation, row: Verification | None) -> Result:
         link, link_text = "", ""

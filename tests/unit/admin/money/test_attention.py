@@ -10,7 +10,7 @@ from django.db.models.signals import post_save
 from django.test import Client
 from django.utils import timezone
 
-from payments_pages.admin.index import Line, said_age
+from payments_pages.admin.index import Line, format_age
 from payments_pages.choices import Door, FulfilmentState, Reason
 from payments_pages.confirmation import confirm_payment, sweep_due
 from payments_pages.models import (
@@ -209,7 +209,7 @@ def test_what_the_other_mode_left_is_told_as_such_and_leads_to_it(
     assert found_by(staff, asks.url) == [asked]
     paid = Transaction.objects.get(reference=failed)
     shown = staff.get(f"{INDEX}transaction/{paid.pk}/change/")
-    assert shown.context["why"].heading == "Paid, left in the other mode"
+    assert shown.context["explanation"].heading == "Paid, left in the other mode"
     assert [str(label) for label, _url in shown.context["possible"]] == [
         "Ask the service again", "Reject", "Add a note",
     ]  # fmt: skip
@@ -223,7 +223,7 @@ def test_what_the_other_mode_left_is_told_as_such_and_leads_to_it(
     ("hours", "age"), [(1, "59 minutes"), (1.02, "61 minutes"), (30, "29 hours"), (60, "2 days")]
 )
 def test_ages_are_said_as_people_would(hours: float, age: str) -> None:
-    assert said_age(dt.timedelta(hours=hours) - dt.timedelta(seconds=1)) == age
+    assert format_age(dt.timedelta(hours=hours) - dt.timedelta(seconds=1)) == age
 
 
 def test_counts_stop_at_a_hundred(staff: Client, held: Transaction) -> None:
@@ -246,7 +246,7 @@ def test_counts_stop_at_a_hundred(staff: Client, held: Transaction) -> None:
         )
         for row in Transaction.objects.filter(reference_key__startswith="key")
     )
-    assert read_attention().held == attention.CAP + 1
+    assert read_attention().held == attention.ATTENTION_CAP + 1
     assert lines(staff)[0].text == "100+ payments are held: they wait for a decision."
 
 
