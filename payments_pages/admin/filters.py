@@ -153,11 +153,11 @@ class VouchedFilter(admin.SimpleListFilter):
     title = gettext_lazy("vouched for")
     parameter_name = "vouched__exact"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 - Django's signature
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return yes and no."""
         return [("1", _("Yes, still asked about")), ("0", _("No, still asked about"))]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:  # noqa: ARG002 - Django's signature
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
         """Narrow the list to the open ones of that kind."""
         chosen = self.value()
         if chosen is None:
@@ -176,7 +176,7 @@ class TroubleFilter(admin.SimpleListFilter):
     contradicted, unrecorded = "contradicted", "unrecorded"
     open_for_long, lapsed = "open", "lapsed"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 - Django's signature
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the kinds."""
         return [
             (self.contradicted, _("Called paid, not confirmed")),
@@ -185,7 +185,7 @@ class TroubleFilter(admin.SimpleListFilter):
             (self.lapsed, _("Given up lately")),
         ]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:  # noqa: ARG002 - Django's signature
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
         """Narrow the list to one kind."""
         kinds = {
             self.contradicted: contradicted,
@@ -212,7 +212,7 @@ class PageFilter(admin.SimpleListFilter):
     template = "admin/payments_pages/page_filter.html"
     none = "none"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 - Django's signature
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the pages; one query, and one more for a chosen page that is not among them."""
         newest = PaymentPage.objects.filter(active=True).order_by("-pk")
         rows = list(newest.values_list("pk", "name")[: OPTIONS - 2])
@@ -229,7 +229,7 @@ class PageFilter(admin.SimpleListFilter):
         """Show it always: "no page" is a choice too."""
         return True
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:  # noqa: ARG002 - Django's signature
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
         """Narrow the list to the page; what is no number finds nothing."""
         chosen = self.value()
         if chosen is None:

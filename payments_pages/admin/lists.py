@@ -143,7 +143,7 @@ class ListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at r
     index_orders: Mapping[str, str] = {}
     """By the beginning of a query parameter, the order that its filter's index has."""
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:  # noqa: ARG002 - Django's signature
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """Return our list."""
         return CappedChangeList
 

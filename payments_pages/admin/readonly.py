@@ -17,7 +17,7 @@ class ServiceAdmin(ListAdmin):
 
     actions_on_bottom = False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's signature
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Refuse to everybody: a page is deactivated, a payment is never forgotten.
 
         To remove pages that the service does not have is an action of its own.
@@ -40,11 +40,11 @@ class ServiceAdmin(ListAdmin):
 class ReadOnlyAdmin(ServiceAdmin):
     """Show a mirror; what can be done about it are actions."""
 
-    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's signature
+    def has_add_permission(self, request: HttpRequest) -> bool:
         """Refuse: rows come from the path alone."""
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's signature
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Refuse: rows change by the path alone."""
         return False
 

@@ -54,7 +54,7 @@ class VerificationAdmin(ReadOnlyAdmin):
         """Say whether this person may ask the service again."""
         return request.user.has_perm(permissions.VERIFY)
 
-    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:  # noqa: ARG002 - Django's signature
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
         """Find a whole reference, byte for byte."""
         term = search_term.strip()
         found = queryset.filter(reference_key__in=keys_of(term)) if term else queryset
@@ -81,7 +81,7 @@ class VerificationAdmin(ReadOnlyAdmin):
         """Lead to the payment, once the service has told us of one."""
         paid = self._paid(row)
         if paid is None:
-            return _("The service has told us of no payment under this reference.")
+            return _("The service has not reported a payment with this reference.")
         url = self.reverse("payments_pages_transaction_change", paid.pk)
         return format_html('<a href="{}">{}</a>', url, _("Open the payment"))
 

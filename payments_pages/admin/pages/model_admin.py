@@ -65,7 +65,7 @@ class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugChec
         may_see = request.user.has_perm(permissions.TRANSACTIONS)
         return [column for column in shown if may_see or column != "sold"]
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[PageChangeList]:  # noqa: ARG002 - Django's signature
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[PageChangeList]:
         """Return the list that knows what was sold."""
         return PageChangeList
 
@@ -110,7 +110,7 @@ class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugChec
         self,
         request: HttpRequest,
         obj: PaymentPage | None = None,
-        change: bool = False,  # noqa: FBT001, FBT002 - Django's signature
+        change: bool = False,
         **kwargs: Any,
     ) -> Any:
         """Return the form for adding or for changing, told where this site is."""
@@ -143,8 +143,8 @@ class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugChec
         self,
         request: HttpRequest,
         context: dict[str, Any],
-        add: bool = False,  # noqa: FBT001, FBT002 - Django's signature
-        change: bool = False,  # noqa: FBT001, FBT002 - Django's signature
+        add: bool = False,
+        change: bool = False,
         form_url: str = "",
         obj: PaymentPage | None = None,
     ) -> HttpResponse:
@@ -166,7 +166,7 @@ class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugChec
         request: HttpRequest,
         form: Any,
         formsets: Any,
-        add: bool = False,  # noqa: FBT001, FBT002 - Django's signature
+        add: bool = False,
     ) -> Any:
         """Name in the audit trail what was sent, not what a browser sent otherwise."""
         if add:
@@ -174,7 +174,7 @@ class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugChec
         names = [formats.field_label(name) for name in form.sent]
         return [{"changed": {"fields": names}}] if names else []
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: Any) -> None:  # noqa: ARG002 - Django's signature
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: Any) -> None:
         """Say what the service did otherwise; the use case has saved the page already."""
         for text in filter(None, (form.surprise(), describe_differences(obj))):
             self.message_user(request, text, messages.WARNING)

@@ -128,7 +128,7 @@ def test_a_reference_that_is_only_asked_about_leads_to_how_asking_goes(
     confirm_payment("PPG-404", door=Door.WEBHOOK, vouched=True)
     response = staff.get(LIST, {"q": "PPG-404"}, follow=True)
     assert response.redirect_chain == [(change(Verification.objects.get()), 302)]
-    assert "not told us of a payment" in said(response)
+    assert "not reported a payment" in said(response)
 
 
 def test_a_payment_of_the_other_mode_is_found_too(
