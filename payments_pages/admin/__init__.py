@@ -1,4 +1,4 @@
-"""The admin's screens: payments, references and payment pages. Actions call use cases of `staff`."""
+"""The admin's screens: payments, references and payment pages. Actions call `staff`."""
 
 from payments_pages.admin.pages import PaymentPageAdmin
 from payments_pages.admin.transactions.model_admin import TransactionAdmin

@@ -1,4 +1,4 @@
-"""Say in sentences what needs attention, each with the way to it."""
+"""The lines of "Needs attention" on the app's index page, each with a link to its list."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ __all__ = ["Line", "attention_lines", "format_age", "verify_reference_url"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """Be one thing to see to. `kind` is "attention" or "error"; `url` is blank where none helps."""
+    """One line. `kind` is "attention" or "error"; `url` is blank if there is no list to show."""
 
     kind: str
     text: str
@@ -32,7 +32,7 @@ class Line:
 
 
 def attention_lines(request: HttpRequest) -> list[Line] | None:
-    """Return what needs attention, the gravest first; None for who may not see payments."""
+    """Return what needs attention, the most serious first; None if the reader sees no payments."""
     if not request.user.has_perm(permissions.TRANSACTIONS):
         return None
     found = read_attention()
@@ -44,7 +44,7 @@ def attention_lines(request: HttpRequest) -> list[Line] | None:
 
 
 def verify_reference_url(request: HttpRequest) -> str:
-    """Return the address of "Verify a reference", for who may."""
+    """Return the URL of "Verify a reference"; "" for people without the permission."""
     if not request.user.has_perm(permissions.VERIFY):
         return ""
     return reverse_admin(site_name(request), "payments_pages_transaction_verify_reference")
@@ -72,7 +72,7 @@ class _Links:
 
 
 def _troubles(found: Attention, links: _Links) -> list[Line]:
-    """Say what keeps the whole from working."""
+    """Say what stops the whole from working."""
     lines: list[Line] = []
     waiting = links.verifications(state__exact=VerificationState.DUE)
     if found.missing:
@@ -98,8 +98,8 @@ def _troubles(found: Attention, links: _Links) -> list[Line]:
         )
     if found.pause:
         text = ngettext(
-            "The service keeps failing: this process asks nothing for %(count)d second.",
-            "The service keeps failing: this process asks nothing for %(count)d seconds.",
+            "The service keeps failing: this process sends no calls for %(count)d second.",
+            "The service keeps failing: this process sends no calls for %(count)d seconds.",
             round(found.pause),
         )
         lines.append(Line(kind="error", text=text % {"count": round(found.pause)}, url=waiting))
@@ -112,7 +112,7 @@ def _troubles(found: Attention, links: _Links) -> list[Line]:
 
 
 def _counted(found: Attention, links: _Links) -> list[Line]:
-    """Say how many payments wait for staff, each kind with its list."""
+    """Say how many payments of each kind wait for staff."""
     lines = [
         (
             found.held,
@@ -170,12 +170,12 @@ def _counted(found: Attention, links: _Links) -> list[Line]:
 
 
 def _about_asking(found: Attention, links: _Links) -> Iterator[tuple[int, str, str]]:
-    """Return the lines about references that asking the service again does not settle."""
+    """Yield (count, text, url) of references that asking again does not settle."""
     yield (
         found.contradicted,
         ngettext(
-            "%(count)s payment is called paid by a signed message, and the service does not confirm it.",
-            "%(count)s payments are called paid by signed messages, and the service does not confirm them.",
+            "A signed message says that %(count)s payment is paid, but the service does not confirm it.",
+            "Signed messages say that %(count)s payments are paid, but the service does not confirm them.",
             found.contradicted,
         ),
         links.trouble(TroubleFilter.contradicted),
@@ -183,8 +183,8 @@ def _about_asking(found: Attention, links: _Links) -> Iterator[tuple[int, str, s
     yield (
         found.unrecorded,
         ngettext(
-            "The answer about %(count)s reference could not be saved: tell whoever runs the site.",
-            "The answers about %(count)s references could not be saved: tell whoever runs the site.",
+            "The answer about %(count)s reference could not be saved: tell the site’s administrator.",
+            "The answers about %(count)s references could not be saved: tell the site’s administrator.",
             found.unrecorded,
         ),
         links.trouble(TroubleFilter.unrecorded),
@@ -210,12 +210,12 @@ def _about_asking(found: Attention, links: _Links) -> Iterator[tuple[int, str, s
 
 
 def _left_by_other_mode(found: Attention, links: _Links) -> Iterator[tuple[int, str, str]]:
-    """Give what was left behind when MODE was changed: the sweep leaves it alone."""
+    """Yield (count, text, url) of rows of the other mode: the sweep does not touch them."""
     yield (
         found.other_mode_fulfilments,
         ngettext(
-            "%(count)s delivery is of the other mode: it waits until MODE is that again.",
-            "%(count)s deliveries are of the other mode: they wait until MODE is that again.",
+            "%(count)s delivery belongs to the other mode (test/live). It waits until MODE is switched back.",
+            "%(count)s deliveries belong to the other mode (test/live). They wait until MODE is switched back.",
             found.other_mode_fulfilments,
         ),
         links.transactions(domain=_other_mode()),
@@ -223,8 +223,8 @@ def _left_by_other_mode(found: Attention, links: _Links) -> Iterator[tuple[int, 
     yield (
         found.other_mode_verifications,
         ngettext(
-            "%(count)s reference is of the other mode: nobody asks until MODE is that again.",
-            "%(count)s references are of the other mode: nobody asks until MODE is that again.",
+            "%(count)s reference belongs to the other mode (test/live). It is not checked until MODE is switched back.",
+            "%(count)s references belong to the other mode (test/live). They are not checked until MODE is switched back.",
             found.other_mode_verifications,
         ),
         links.verifications(state__exact=VerificationState.DUE),
@@ -240,7 +240,7 @@ def _figure(count: int) -> str:
 
 
 def format_age(age: dt.timedelta) -> str:
-    """Say an age roughly: in minutes below two hours, in hours below two days, else in days."""
+    """Format an age: in minutes below two hours, in hours below two days, otherwise in days."""
     minutes = int(age.total_seconds() // 60)
     if minutes < 120:
         return ngettext("%(count)d minute", "%(count)d minutes", minutes) % {"count": minutes}

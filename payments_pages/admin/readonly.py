@@ -1,4 +1,4 @@
-"""Hold what all our admin classes are: no deletion, no shared transaction, mirrors read-only."""
+"""The bases of our admin classes: no deletion, no view in a transaction, mirrors read-only."""
 
 from django.db.models import Model
 from django.http import HttpRequest
@@ -13,14 +13,14 @@ __all__ = ["PagesPart", "ReadOnlyAdmin", "ServiceAdmin"]
 
 
 class ServiceAdmin(ListAdmin):
-    """Work through the service: no deletion, and no transaction around a network call."""
+    """A `ModelAdmin` that may call the service: no deletion, no transaction around a call."""
 
     actions_on_bottom = False
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse to everybody: a page is deactivated, a payment is never forgotten.
+        """Return False: pages are deactivated, and payments are never deleted.
 
-        To remove pages that the service does not have is an action of its own.
+        Pages that the service does not have are removed by an action.
         """
         return False
 
@@ -29,7 +29,7 @@ class ServiceAdmin(ListAdmin):
         return reverse_admin(self.admin_site.name, name, *args)
 
     def get_urls(self) -> list[URLPattern]:
-        """Take every view out of `ATOMIC_REQUESTS`: each may lead to a call of the service."""
+        """Exempt every view from `ATOMIC_REQUESTS`: each may call the service."""
         urls = super().get_urls()
         for pattern in urls:
             if isinstance(pattern, URLPattern):
@@ -38,24 +38,24 @@ class ServiceAdmin(ListAdmin):
 
 
 class ReadOnlyAdmin(ServiceAdmin):
-    """Show a mirror; what can be done about it are actions."""
+    """A `ModelAdmin` of mirrored rows, which only actions change."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Refuse: rows come from the path alone."""
+        """Return False: only the path of a confirmation creates rows."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse: rows change by the path alone."""
+        """Return False: only the path of a confirmation changes rows."""
         return False
 
 
 class PagesPart(ServiceAdmin):
-    """Be a part of the pages' admin."""
+    """The base of the parts of the payment pages' admin."""
 
     def list_url(self) -> str:
-        """Return the address of the list."""
+        """Return the URL of the list."""
         return self.reverse("payments_pages_paymentpage_changelist")
 
     def change_url(self, page: PaymentPage) -> str:
-        """Return the address of one page's form."""
+        """Return the URL of one page's form."""
         return self.reverse("payments_pages_paymentpage_change", page.pk)

@@ -1,4 +1,4 @@
-"""Tell what happened to a reference: our events and the service's own log, in one table."""
+"""The timeline of a reference: our events and the service's own log, in one table."""
 
 import datetime as dt
 import math
@@ -18,20 +18,20 @@ from payments_pages.models import Event, Transaction, Verification
 __all__ = ["MOST", "Line", "Timeline", "build_timeline"]
 
 MOST = 200
-"""Lines of each kind that are shown, the newest."""
+"""Lines of each kind that are shown at most: the newest."""
 LONGEST = 300
-"""Characters of what the service's log says in one line."""
+"""Characters of one line of the service's log that are shown."""
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _YEAR_2200 = 7_258_118_400
 _LAST_YEAR = 2200
-"""Later starts are mistakes, and near the end of the calendar no offset could be added to them."""
+"""A later start is a mistake; and adding an offset to a date in year 9999 would overflow."""
 _ATTEMPT = re.compile(r"attempt (\d+)(?:: (.*))?", re.DOTALL)
 HIDDEN = "•••"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """Be one line. `at` sorts it; `time` is what is shown, which may be an offset alone."""
+    """One line. `at` is for sorting; `time` is shown, and may be an offset only."""
 
     at: dt.datetime
     time: SafeString | str
@@ -43,9 +43,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """Hold the lines, oldest first; `errors` are those of deliveries that failed.
+    """The lines, oldest first; `errors` are the lines of deliveries that failed.
 
-    `shortened`: there are older events than those shown.
+    `shortened`: there are older events that are not shown.
     """
 
     lines: list[Line]
@@ -59,10 +59,9 @@ def build_timeline(
     *,
     customers_shown: bool = False,
 ) -> Timeline:
-    """Read the events of a reference; fold in what its rows know, and the service's own log.
+    """Read the events of a reference; add lines from its rows and from the service's log.
 
-    The log may be any JSON at all. What a payer typed is in it: without `customers_shown` it is
-    left out.
+    The log may be any JSON. Without `customers_shown`, what the payer typed is hidden in it.
     """
     source = transaction or verification
     key = source.reference_key if source else ""
@@ -81,7 +80,7 @@ def build_timeline(
 
 
 def _is_error(event: Event) -> bool:
-    """Tell a failed delivery; a hold that the policy made has its reason as detail, no error."""
+    """Say whether a delivery failed; the detail of a hold by the policy is no error."""
     held = event.kind == EventKind.HELD and event.detail not in Reason.values
     return event.kind == EventKind.DELIVERY_FAILED or held
 
@@ -98,7 +97,7 @@ def _line(event: Event) -> Line:
 
 
 def _asking_lines(row: Verification) -> Iterator[Line]:
-    """Tell when the reference came, and why the last ask gave no answer; neither is an event."""
+    """Yield when the reference came in, and the last failed call; neither is stored as an event."""
     yield Line(
         at=row.created_at,
         time=format_time(row.created_at),
@@ -116,7 +115,7 @@ def _asking_lines(row: Verification) -> Iterator[Line]:
 
 
 def _detail_of(event: Event) -> str:
-    """Say what the stored words of an event mean, in the reader's language."""
+    """Return the stored detail of an event in the reader's language."""
     if event.kind == EventKind.HELD and event.detail in Reason.values:
         return str(Reason(event.detail).label)
     if event.kind == EventKind.ACCEPTED:
@@ -154,7 +153,7 @@ def _service_lines(transaction: Transaction, *, customers_shown: bool) -> Iterat
 def _time_of(
     transaction: Transaction, start: dt.datetime | None, after: float | None
 ) -> tuple[dt.datetime, SafeString | str]:
-    """Return when a line of the log was, to sort it by and to show; without a start, the offset."""
+    """Return the time of a line of the log: to sort by, and to show (or its offset)."""
     offset = dt.timedelta(seconds=after or 0)
     if start is not None and start.year < _LAST_YEAR:
         return start + offset, format_time(start + offset)
@@ -163,7 +162,7 @@ def _time_of(
 
 
 def _parse_start(value: Any) -> dt.datetime | None:
-    """Read epoch seconds, or milliseconds; None for what cannot be a date of our time."""
+    """Parse seconds, or milliseconds, since 1970; None if the result is not before 2200."""
     seconds = _parse_float(value)
     if seconds is not None and seconds > _YEAR_2200:
         seconds /= 1000
@@ -173,7 +172,7 @@ def _parse_start(value: Any) -> dt.datetime | None:
 
 
 def _parse_offset(value: Any) -> float | None:
-    """Read an offset; None for what is longer than a year, either way."""
+    """Parse an offset in seconds; None if it is longer than a year, forward or back."""
     seconds = _parse_float(value)
     year = 366 * 24 * 3600
     return seconds if seconds is not None and abs(seconds) < year else None

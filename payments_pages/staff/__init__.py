@@ -1,4 +1,4 @@
-"""What the merchant's people do: decide about held payments, count, export, grant roles, forget.
+"""What the merchant's staff do: decide about payments, count, export, grant roles, delete old data.
 
 No HTML here: the admin and the commands call these functions.
 """

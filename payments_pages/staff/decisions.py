@@ -1,8 +1,8 @@
 """Carry out what staff decide about a payment: verify, retry, approve, reject, attribute, note.
 
-Every decision has the signature of `StaffDecision`. Those about the delivery are a compare-and-set on
-the state that staff saw (`transaction.fulfilment`), which writes the line of the timeline in the
-same database transaction; the delivery itself then goes through the path like any other.
+Every decision has the signature of `StaffDecision`. Those about the delivery are a compare-and-set
+on the state that staff saw (`transaction.fulfilment`), which writes the line of the timeline in
+the same database transaction; the delivery itself then goes through the path like any other.
 """
 
 from typing import Protocol
@@ -70,9 +70,9 @@ ATTRIBUTABLE = frozenset(
         Reason.DUPLICATE_PAYMENT,
     }
 )
-"""Holds that naming another page can end."""
+"""Reasons of holds that naming another page can end."""
 NOTE_LENGTH = 2000
-"""Characters of a note or a reason."""
+"""Characters of a note or a reason at most."""
 
 _WAITING = frozenset({FulfilmentState.PENDING, FulfilmentState.FAILED})
 _GIVEN = frozenset({Outcome.DELIVERED, Outcome.DELIVERING, Outcome.DELIVERY_FAILED})
@@ -101,10 +101,10 @@ class StaffDecision(Protocol):
 
 
 def is_of_other_mode(fulfilment: Fulfilment) -> bool:
-    """Say whether it was opened while `MODE` was the other one; False while that cannot be told.
+    """Say whether the row was created under the other `MODE`; False while the mode is not known.
 
-    The path would find nothing under its key now, and take its reference for a new one. So it
-    waits until `MODE` is that again, or is rejected. Needs `fulfilment.transaction`.
+    The reference key includes the mode: verifying it now would create a second row. So it waits
+    until `MODE` is switched back, or until staff reject it. Needs `fulfilment.transaction`.
     """
     mode = conf.mode_or_blank
     return bool(mode) and fulfilment.reference_key != text_key(
@@ -301,10 +301,10 @@ def add_note(
 
 
 def stop_asking(row: Verification, *, actor: str) -> bool:
-    """Ask no more about a reference until somebody names it again; False: it has moved on.
+    """Stop asking about a reference until it comes in again; False if its row has changed.
 
-    For a payment that the service has called open for weeks, or a signed success that it never
-    confirms. An ask under way is not cut off: try again once it has ended.
+    For a payment that the service has called open for weeks, or for a signed success that it never
+    confirms. False also while a call about it is running: try again when it has ended.
     """
     ended = Verification.objects.primary().filter(
         pk=row.pk,
@@ -315,7 +315,7 @@ def stop_asking(row: Verification, *, actor: str) -> bool:
 
     def stop(_number: int) -> bool:
         with db_transaction.atomic(using=using):
-            # The attempt rises, so that a second try after a lost answer finds that it has moved.
+            # Counted as an attempt: a second try after a lost answer then finds the row changed.
             stopped = ended.update(
                 state=VerificationState.ENDED, next_at=None, attempts=F("attempts") + 1
             )

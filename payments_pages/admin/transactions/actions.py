@@ -1,4 +1,4 @@
-"""Name what staff can do about one payment: its permission, its words, its use case."""
+"""The actions on one payment: each with its permission, its texts and its use case."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,11 +18,12 @@ __all__ = ["ACTIONS", "Action", "fingerprint"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """Describe one thing staff can do.
+    """One thing that staff can do about a payment.
 
     `name` is the last part of its URL and of the URL's name. `decide` is the use case, whose
     further arguments are the fields of `form`. `done` is what staff read after a use case that
-    has no outcome. `guarded`: what staff saw must still be so.
+    has no outcome. `guarded`: nothing is done
+    if the payment has changed since staff looked at it.
     """
 
     name: str
@@ -34,7 +35,7 @@ class Action:
     done: object = ""
     form: type[ActionForm] = ActionForm
     guarded: bool = True
-    impossible: object = gettext_lazy("This cannot be done in the state it is in now.")
+    impossible: object = gettext_lazy("This is not possible in its current state.")
 
     def carry_out(
         self, transaction: Transaction, data: Mapping[str, Any], *, actor: str
@@ -47,7 +48,7 @@ class Action:
 
 
 def fingerprint(transaction: Transaction) -> str:
-    """Return what a decision depends on, for finding out whether it has changed since it was seen."""
+    """Return what a decision depends on, to find out whether it has changed since staff saw it."""
     row: Fulfilment | None = getattr(transaction, "fulfilment", None)
     seen = (row.state, row.reason, row.attempts) if row else ("", "", 0)
     return ":".join(map(str, (*seen, transaction.status, transaction.page_id or "")))
@@ -84,7 +85,7 @@ ACTIONS: Final = (
         permission=permissions.RETRY,
         label=gettext_lazy("Try the delivery again"),
         consequence=gettext_lazy(
-            "The site's own code is asked to give the value now. It can never be given twice."
+            "The site's own code runs again to deliver now. Nothing is ever delivered twice."
         ),
         is_possible=staff.may_retry,
         decide=staff.retry,
@@ -94,8 +95,8 @@ ACTIONS: Final = (
         permission=permissions.VERIFY,
         label=gettext_lazy("Ask the service again"),
         consequence=gettext_lazy(
-            "The service is asked what it says about this payment now, and what follows from the "
-            "answer is done. What is delivered stays delivered."
+            "The service is asked about this payment now, and the answer is acted on. What was "
+            "delivered stays delivered."
         ),
         is_possible=lambda _transaction: True,
         decide=staff.verify,
@@ -106,8 +107,8 @@ ACTIONS: Final = (
         permission=permissions.REJECT,
         label=gettext_lazy("Reject"),
         consequence=gettext_lazy(
-            "Nothing is ever delivered for this payment. The payer gets no money back by this: "
-            "refund it at the service."
+            "Nothing will be delivered for this payment. This does not refund the payer: refund "
+            "the payment at the service."
         ),
         is_possible=staff.may_reject,
         decide=staff.reject,
@@ -126,4 +127,4 @@ ACTIONS: Final = (
         guarded=False,
     ),
 )
-"""All of them, in the order in which their buttons stand."""
+"""All actions, in the order of their buttons."""

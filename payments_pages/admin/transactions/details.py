@@ -55,14 +55,14 @@ class DetailsAdminMixin(ReadOnlyAdmin):
         object_id: str,
         from_field: str | None = None,
     ) -> Transaction | None:
-        """Read a payment and its related rows from the primary database: decisions depend on them."""
+        """Read it with its related rows from the primary database: decisions depend on them."""
         pk = parse_id(object_id)
         if pk is None:
             return None
         return Transaction.objects.primary().select_related(*_WITH).filter(pk=pk).first()
 
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
-        """Return the sections of the page; the payer's data only for people who may see customers."""
+        """Return the page's sections; the payer's data only if the reader may see customers."""
         shown = sees_customers(request)
         payer = self.fields_of_payer if shown else ("masked_email",)
         parts: list[tuple[str, dict[str, Any]]] = [

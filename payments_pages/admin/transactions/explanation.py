@@ -1,4 +1,4 @@
-"""Say in plain words why a payment is where it is, and what staff can do about it."""
+"""Explain the state of a payment, and what staff can do about it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ __all__ = ["Explanation", "explain_payment"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Give a heading, sentences that explain, and sentences that say what can be done.
+    """A heading, sentences that explain, and sentences that say what staff can do.
 
-    `kind` is one of "good", "waiting", "attention", "ended", as statuses have it.
+    `kind` is "good", "waiting", "attention" or "ended", as in `statuses`.
     """
 
     kind: str
@@ -40,7 +40,7 @@ class Explanation:
 
 
 def explain_payment(transaction: Transaction, verification: Verification | None) -> Explanation:
-    """Explain a mirrored payment; `verification` is its row of the inbox, for the next ask."""
+    """Explain a mirrored payment. `verification`, its row of the inbox, says when we ask again."""
     fulfilment: Fulfilment | None = getattr(transaction, "fulfilment", None)
     if fulfilment is None:
         return _unpaid(transaction, verification)
@@ -89,27 +89,29 @@ def _next_ask(verification: Verification | None) -> str:
     if verification is None:
         return ""
     if verification.state == VerificationState.LAPSED:
-        return _("After three days we no longer ask by ourselves.")
+        return _("After three days we no longer ask automatically.")
     if verification.state == VerificationState.ENDED:
-        return _("Staff have ended the asking. It starts again when somebody names the payment.")
+        return _(
+            "Staff have stopped the checks. They start again when the reference comes in again."
+        )
     if verification.next_at is None:
         return ""
     return format_sentence(
-        _("We ask again by ourselves, next at {time}."), time=format_time(verification.next_at)
+        _("We ask again automatically, next at {time}."), time=format_time(verification.next_at)
     )
 
 
 def _left(transaction: Transaction) -> Explanation:
     left = format_sentence(
-        _("It is a payment of {mode} mode, and this site takes {ours} payments now."),
+        _("It is a payment in {mode} mode; this site takes {ours} payments now."),
         mode=mode_name(transaction.domain) or "–",
         ours=mode_name(conf.mode_or_blank) or "–",
     )
     return Explanation(
         kind="attention",
         heading=_("Paid, left in the other mode"),
-        sentences=(left, _("Nothing is delivered for it until MODE is that again.")),
-        advice=(_("Have MODE set back for as long as that takes, or reject it."),),
+        sentences=(left, _("Nothing is delivered until MODE is switched back.")),
+        advice=(_("Ask an administrator to switch MODE back, or reject it."),),
     )
 
 
@@ -120,7 +122,7 @@ def _pending(_transaction: Transaction, _fulfilment: Fulfilment) -> Explanation:
         sentences=(
             _("The payment is accepted. A worker or the next sweep delivers it within moments."),
         ),
-        advice=(_("If it stays like this, no sweep is running: tell whoever runs the site."),),
+        advice=(_("If it stays like this, no sweep is running: tell the site’s administrator."),),
     )
 
 
@@ -136,7 +138,8 @@ def _delivering(_transaction: Transaction, fulfilment: Fulfilment) -> Explanatio
 def _delivered(transaction: Transaction, fulfilment: Fulfilment) -> Explanation:
     sentences: list[str] = [
         format_sentence(
-            _("Delivered at {time}, once and for all."), time=format_time(fulfilment.delivered_at)
+            _("Delivered at {time}. It will not be delivered again."),
+            time=format_time(fulfilment.delivered_at),
         )
     ]
     if fulfilment.decided_by:
@@ -154,7 +157,7 @@ def _delivered(transaction: Transaction, fulfilment: Fulfilment) -> Explanation:
     sentences.append(
         format_sentence(
             _(
-                "Since then the service says “{status}”. What was given is not taken back by itself."
+                "Since then the service says “{status}”. What was delivered is not taken back automatically."
             ),
             status=ltr(transaction.status),
         )
@@ -188,13 +191,13 @@ def _failed(_transaction: Transaction, fulfilment: Fulfilment) -> Explanation:
         error=quoted(fulfilment.last_error),
     )
     again = format_sentence(
-        _("It is tried again by itself at {time}."), time=format_time(fulfilment.next_at)
+        _("It is retried automatically at {time}."), time=format_time(fulfilment.next_at)
     )
     return Explanation(
         kind="attention",
         heading=_("Paid, the delivery fails"),
         sentences=(tries, again),
-        advice=(_("Have the cause seen to. Then wait, or try again now."),),
+        advice=(_("Fix the cause. Then wait, or try again now."),),
     )
 
 
@@ -208,7 +211,7 @@ def _rejected(_transaction: Transaction, fulfilment: Fulfilment) -> Explanation:
         kind="ended",
         heading=_("Paid, rejected by staff"),
         sentences=(by, _("Nothing was delivered, and nothing will be.")),
-        advice=(_("Rejecting gives no money back: refund the payer at the service."),),
+        advice=(_("Rejecting does not refund the payer: refund the payment at the service."),),
     )
 
 

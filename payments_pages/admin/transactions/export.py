@@ -66,7 +66,7 @@ def export_view(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
 def _download(
     request: HttpRequest, transactions: QuerySet[Transaction], what: str
 ) -> StreamingHttpResponse:
-    """Write who exports what into the audit trail, then start the download: never without that line."""
+    """Log who exports what, then start the download: there is none without that line."""
     customers_shown = sees_customers(request)
     _log_export(request, what, customers_shown=customers_shown)
     pieces = write_csv(transactions, customers_shown=customers_shown)
@@ -83,7 +83,7 @@ def _download(
 
 
 async def _aiter(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the pieces one by one: under ASGI Django would first read a plain iterator to its end."""
+    """Yield the pieces: under ASGI, Django would first read a plain iterator to its end."""
     while (piece := await sync_to_async(_next)(pieces)) is not None:
         yield piece
 
@@ -109,7 +109,7 @@ def _log_export(request: HttpRequest, what: str, *, customers_shown: bool) -> No
 
 
 def _describe(filters: QueryDict) -> str:
-    """Name the filters of the list. A search text is left out: it may be a payer's e-mail address."""
+    """Name the filters of the list, without a searched text: it may be an e-mail address."""
     named = [
         f"{name}={'…' if _may_be_personal(name) else value}"
         for name, value in sorted(filters.items())

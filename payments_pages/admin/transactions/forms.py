@@ -1,4 +1,4 @@
-"""Ask staff for what an action needs: a reason, a note, a page."""
+"""Forms for what an action needs: a reason, a note, a page."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -19,11 +19,11 @@ from payments_pages.pages import slug_key
 __all__ = ["SUGGESTIONS", "ActionForm", "AttributeForm", "NoteForm", "ReasonForm"]
 
 SUGGESTIONS = 50
-"""Pages offered while staff type one (case C66)."""
+"""Pages offered as suggestions at most."""
 
 
 class ActionForm(forms.Form):
-    """Ask for nothing; know the payments that are acted on: one, or those that are ticked."""
+    """A form without fields. `transactions` are the payments to act on: one, or those ticked."""
 
     def __init__(self, *args: Any, transactions: Iterable[Transaction] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -58,7 +58,7 @@ class NoteForm(ActionForm):
 
 
 class AttributeForm(ActionForm):
-    """Ask which page a payment pays for; a page is typed, so there may be any number of them."""
+    """The page that a payment pays for. Staff type it: a list could be thousands of pages long."""
 
     page = forms.CharField(
         label=gettext_lazy("Payment page"),
@@ -71,7 +71,7 @@ class AttributeForm(ActionForm):
     note = _note_field(gettext_lazy("How you know"), _IN_TIMELINE, required=False)
 
     def clean_page(self) -> PaymentPage:
-        """Find the one page that was meant; refuse what fits none or several."""
+        """Return the page; raise `ValidationError` if the text names none, or several."""
         typed: str = self.cleaned_data["page"].strip()
         slug = typed.rstrip("/").rpartition("/")[2]
         try:
@@ -87,7 +87,7 @@ class AttributeForm(ActionForm):
             found = pages.filter(remote_id=remote_id).first()
         if found is not None:
             return found
-        # Compared here as well: a collation may take "Tea" and "tea" for one name.
+        # Compared here as well: for some collations "Tea" and "tea" are equal.
         named = [page for page in pages.filter(name=typed)[:SUGGESTIONS] if page.name == typed]
         if len(named) > 1:
             raise forms.ValidationError(_("Several pages have this name. Give the slug."))
@@ -96,7 +96,7 @@ class AttributeForm(ActionForm):
         return named[0]
 
     def suggestions(self) -> list[PaymentPage]:
-        """Return pages that one of these payments would be enough for, the dearest first."""
+        """Return pages whose price one of these payments covers, the most expensive first."""
         most: dict[str, int] = {}
         for paid in self.transactions:
             if paid.amount is not None:

@@ -70,7 +70,7 @@ class ReferenceForm(forms.Form):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What staff read after verifying. `kind` is "good", "attention" or "error"; `link` may be blank."""
+    """What staff read afterwards. `kind` is "good", "attention" or "error"; `link` may be ""."""
 
     kind: str
     outcome: str
