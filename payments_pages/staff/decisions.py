@@ -92,11 +92,13 @@ class StaffDecision(Protocol):
     ) -> Outcome | bool | None:
         """Carry the decision out; return its `Outcome`, or True where there is none.
 
-        None or False: nothing was done, since the decision is not possible in the state that
+        None or False: nothing was done. The decision is not possible in the state that
         `transaction.fulfilment` has, or the row has changed since it was read.
 
-        `actor`: the person's user name, for the timeline. `note`: their reason. `page`: what is
-        paid for; `attribute` alone uses it. `door`: where the person decided.
+        - `actor`: the person's user name, for the timeline.
+        - `note`: their reason; `verify` ignores it.
+        - `page`: the page that is paid for; only `attribute` uses it.
+        - `door`: where the person decided.
         """
 
 
@@ -125,9 +127,10 @@ def may_retry(transaction: Transaction) -> bool:
 def may_approve(transaction: Transaction) -> bool:
     """Say whether staff may accept it against the policy.
 
-    Never if the payment's own mode is not the one its row was opened under, whatever holds it: a
-    reference is one per mode, so once `MODE` is set right the same payment is another row, and
-    would be delivered a second time. Staff reject such a hold. Nor if it was reversed.
+    Never if it was reversed, and never if the payment's mode (`domain`) is not the mode of its row,
+    whatever the reason of the hold: the reference key includes the mode, so after `MODE` is
+    corrected the same payment gets a second row and would be delivered twice. Staff reject such a
+    hold.
     """
     row = _fulfilment_of(transaction)
     return (
