@@ -24,7 +24,7 @@ def explain(error: PaymentsPagesError | DatabaseError) -> str:
     if isinstance(error, DatabaseError):
         if not is_transient(error):
             raise error
-        return _("The database is busy. The service may have taken the change: sync.")
+        return _("The database is busy. The service may have saved the change: sync.")
     if isinstance(error, AuthenticationFailed | UnusableKey):
         return _key_message(error)
     if isinstance(error, UnreadablePage | RequestRefused):
@@ -32,7 +32,7 @@ def explain(error: PaymentsPagesError | DatabaseError) -> str:
     if not isinstance(error, ServiceError):
         return str(error)
     if error.maybe_done:
-        return _("The service did not answer. It may have taken the change: save again, or sync.")
+        return _("The service did not answer. It may have saved the change: save again, or sync.")
     return _("The service cannot be reached right now. Nothing was changed.")
 
 
@@ -47,7 +47,7 @@ def _refusal_message(error: UnreadablePage | RequestRefused) -> str:
 def _key_message(error: AuthenticationFailed | UnusableKey) -> str:
     if isinstance(error, UnusableKey):
         return _("Our secret key cannot be read right now. Nothing was changed.")
-    return _("The service refused our key. Somebody must check SECRET_KEY.")
+    return _("The service refused our key. An administrator must check SECRET_KEY.")
 
 
 def database_busy_message(error: DatabaseError | InterfaceError) -> str:

@@ -72,7 +72,7 @@ class _Links:
 
 
 def _troubles(found: Attention, links: _Links) -> list[Line]:
-    """Say what stops the whole from working."""
+    """Return the lines about what stops every payment: settings, database, key, service, sweep."""
     lines: list[Line] = []
     waiting = links.verifications(state__exact=VerificationState.DUE)
     if found.missing:
@@ -112,7 +112,7 @@ def _troubles(found: Attention, links: _Links) -> list[Line]:
 
 
 def _counted(found: Attention, links: _Links) -> list[Line]:
-    """Say how many payments of each kind wait for staff."""
+    """Return a line for each kind of payment or reference that waits for staff."""
     lines = [
         (
             found.held,
