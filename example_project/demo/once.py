@@ -194,7 +194,9 @@ class _Story:
         self._note('Opened the callback once more: "Payment received".')
         self._require_shown("purchases/", licence.code)
         self._require_shown("admin/payments_pages/transaction/", reference)
-        self._require_shown("admin/payments_pages/fulfilment/", reference)
+        self._require_shown(
+            "admin/payments_pages/transaction/?fulfilment__state=delivered", reference
+        )
         require(self._verify_calls(reference) == 1, "A settled payment was asked about again.")
         _require_deliveries(1)
         self._note(f"Found licence {licence.code} in the shop, the payment in the admin.")

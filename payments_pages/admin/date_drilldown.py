@@ -1,8 +1,8 @@
-"""Let staff drill down a list by years, months and days, without reading the table.
+"""A drill-down of a list by years, months and days that does not read the whole table.
 
-Django's own drill-down cuts every row's date to find out which years, months or days there are,
-and asks the database for its time zones, which a MariaDB or MySQL server may not have. Here the
-first and the last time are read from an index, and all between them is offered, found or not.
+Django's own drill-down truncates the date of every row to find the years, months or days, and
+needs the database's time zone tables, which a MariaDB or MySQL server may not have. This one reads
+the first and the last time from an index, and offers every period between them, even empty ones.
 """
 
 import datetime as dt
@@ -18,18 +18,18 @@ from django.utils.translation import gettext as _
 __all__ = ["FIRST_YEAR", "Choice", "Period", "Periods"]
 
 FIRST_YEAR = 2000
-"""Earlier times, and those after tomorrow, are a service's mistakes: no year is offered for them."""
+"""Times before it, or after tomorrow, are mistakes of the service: no period is offered."""
 ALL = -1
 A_DAY = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
-    """Be all time, a year, a month or a day of the reader's time zone; `start` is its first day."""
+    """All time, a year, a month or a day in the reader's time zone; `start` is its first day."""
 
     start: dt.date = dt.date.min
     months: int = ALL
-    """How many months it has: 12, 1, `A_DAY` or, for all time, `ALL`."""
+    """Its length in months: 12 or 1; `A_DAY` for a day, `ALL` for all time."""
 
     @property
     def end(self) -> dt.date:
@@ -43,7 +43,7 @@ class Period:
 
     @property
     def title(self) -> str:
-        """Name it as numbers, the same in every language: 2026, 2026-11, 2026-11-27."""
+        """Return it as numbers, the same in every language: 2026, 2026-11, 2026-11-27."""
         if self.months == ALL:
             return _("All dates")
         return self.start.isoformat()[: {12: 4, 1: 7, A_DAY: 10}[self.months]]
@@ -58,7 +58,7 @@ class Period:
         }
 
     def outer(self) -> "Period":
-        """Return what it is a part of."""
+        """Return the period that contains it: of a day the month, of a month the year."""
         if self.months == A_DAY:
             return Period(start=self.start.replace(day=1), months=1)
         if self.months == 1:
@@ -80,16 +80,16 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Offer a period: what is read, and where it leads ("" where the reader is already)."""
+    """A link to a period; `link` is "" if it is the one shown."""
 
     title: str
     link: str = ""
 
 
 class Periods:
-    """Know which period a list shows, and offer its parts and what it is a part of.
+    """The period that a list shows, with links to its parts and to the period that contains it.
 
-    `changelist` is Django's; `field` the name of its indexed DateTimeField. Costs one query.
+    `changelist` is Django's; `field` is the name of its indexed DateTimeField. Costs one query.
     """
 
     def __init__(self, changelist: Any, field: str) -> None:
@@ -99,13 +99,13 @@ class Periods:
         self.shown = self._shown()
 
     def back(self) -> Choice | None:
-        """Offer what the shown period is a part of; None: all time is shown."""
+        """Return the link to the period that contains the shown one; None if all time is shown."""
         if self.shown is None:
             return self._choice(Period())
         return None if self.shown == Period() else self._choice(self.shown.outer())
 
     def choices(self) -> list[Choice]:
-        """Offer the parts of the shown period; a day, and a range that is no period, has none."""
+        """Return links to the parts of the shown period; a day, or another range, has none."""
         if self.shown is None:
             return [Choice(title) for title in self._range()]
         ends = self._ends()
@@ -122,7 +122,7 @@ class Periods:
         return Choice(period.title, link)
 
     def _ends(self) -> tuple[dt.date, dt.date] | None:
-        """Return the days of the first and the last row, from the index; None: there are none."""
+        """Return the days of the first and the last row, from the index; None without rows."""
         sane = {
             f"{self.field}__gte": _midnight(dt.date(FIRST_YEAR, 1, 1)),
             f"{self.field}__lt": timezone.now() + dt.timedelta(days=1),
@@ -137,27 +137,27 @@ class Periods:
         return timezone.localtime(ends[0]).date(), timezone.localtime(ends[1]).date()
 
     def _shown(self) -> Period | None:
-        """Return the period that the query parameters are exactly; None: they are another range."""
+        """Return the period that the query parameters select; None if they select another range."""
         params = self.changelist.params
         given = {name: text for name, text in params.items() if name.startswith(f"{self.field}__")}
         if not given:
             return Period()
-        start = _moment(given.get(f"{self.field}__gte", ""))
+        start = _parse_time(given.get(f"{self.field}__gte", ""))
         if start is None:
             return None
         day = timezone.localtime(start).date()
         for months in (12, 1, A_DAY):
             period = Period(start=day, months=months)
-            bounds = {name: _moment(text) for name, text in given.items()}
-            if bounds == {k: _moment(v) for k, v in period.bounds(self.field).items()}:
+            bounds = {name: _parse_time(text) for name, text in given.items()}
+            if bounds == {k: _parse_time(v) for k, v in period.bounds(self.field).items()}:
                 return period
         return None
 
     def _range(self) -> list[str]:
-        """Show a range that is no period by its ends, as days."""
+        """Return the two ends of a range that is no period, as text."""
         params = self.changelist.params
-        since = _moment(params.get(f"{self.field}__gte", ""))
-        until = _moment(params.get(f"{self.field}__lt", ""))
+        since = _parse_time(params.get(f"{self.field}__gte", ""))
+        until = _parse_time(params.get(f"{self.field}__lt", ""))
         shown = [
             "…" if end is None else f"{timezone.localtime(end):%Y-%m-%d %H:%M}"
             for end in (since, until)
@@ -166,7 +166,7 @@ class Periods:
 
 
 def _first_choice(first: dt.date, last: dt.date) -> Period:
-    """Begin with the months, or the days, where all rows are of one year, or month."""
+    """Return the year if all rows are in one year, the month if all are in one month."""
     if first.year != last.year:
         return Period()
     if first.month != last.month:
@@ -175,12 +175,12 @@ def _first_choice(first: dt.date, last: dt.date) -> Period:
 
 
 def _midnight(day: dt.date) -> dt.datetime:
-    """Return where a day begins for the reader, also where the clocks skip its midnight."""
+    """Return when a day begins in the reader's time zone, even if its midnight is skipped."""
     return dt.datetime.combine(day, dt.time(), timezone.get_current_timezone())
 
 
-def _moment(text: str) -> dt.datetime | None:
-    """Read a moment from the address as the list's filter would; None: it is none."""
+def _parse_time(text: str) -> dt.datetime | None:
+    """Parse a time in the URL as Django's list filter does; None if it cannot be parsed."""
     try:
         found = parse_datetime(text)
     except ValueError:

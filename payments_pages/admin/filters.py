@@ -1,8 +1,8 @@
-"""Filter lists by words we know, never by asking the table for all it holds.
+"""List filters whose choices do not come from the table.
 
 Django's own filter for such a column runs `SELECT DISTINCT` over the whole table for its choices;
-these take them from the interface, our choices and the settings. What is none of them can still
-be found: by "other", and by its value in the address.
+these take them from the service's interface, our choices and the settings. Other values can still
+be found: by "other", and by the value in the URL.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,6 +18,7 @@ from payments_pages.admin.statuses import payment_word
 from payments_pages.choices import Mode
 from payments_pages.conf import conf
 from payments_pages.confirmation import contradicted, lapsed, open_for_long, unrecorded
+from payments_pages.ids import parse_id
 from payments_pages.models import PaymentPage, Verification
 
 __all__ = [
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 OPTIONS = 50
-"""At most so many choices are offered (case C66)."""
+"""Choices offered at most."""
 STATUSES = (
     "success",
     "failed",
@@ -44,14 +45,14 @@ STATUSES = (
     "processing",
     "queued",
 )
-"""The payment statuses that the interface names or that services of its kind are seen to send."""
+"""The payment statuses that the service documents, or that similar services send."""
 
 
 class WordFilter(admin.FieldListFilter):
-    """Filter a text column by known words, and by "other": whatever is none of them.
+    """A filter of a text column by known words, and by "other": every other value.
 
-    Parameters are the column's name, as in `status=success`, or with `__exact`; and
-    `status__other=1`. A word from the address that is not offered is shown as it came.
+    Parameters are the column's name, as in `status=success`, also with `__exact`, and
+    `status__other=1`. A word in the URL that is not offered is shown verbatim.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -65,25 +66,25 @@ class WordFilter(admin.FieldListFilter):
         self.chosen: str | None = named[-1] if named else None
 
     def words(self) -> Iterable[tuple[str, str]]:
-        """Return the known words, each with what the reader sees; at most `OPTIONS`."""
+        """Return (word, label) of the known words; at most `OPTIONS`."""
         raise NotImplementedError
 
     def expected_parameters(self) -> list[str | None]:
-        """Return the parameters that are this filter's."""
+        """Return the parameters of this filter."""
         return [self.parameter, self.exact, self.other]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
-        """Narrow the list; "other" by the gaps between the known words, which an index can find."""
+        """Filter the list; "other" by the ranges between the known words, for the index."""
         if self.others_asked:
-            # Found first, by themselves: else SQLite reads the table in the list's order for them.
+            # In a subquery: otherwise SQLite reads the whole table in the list's order.
             others = queryset.model.objects.using(queryset.db).filter(self._gaps())
             queryset = queryset.filter(pk__in=others.values("pk"))
         if self.chosen is not None and "\0" in self.chosen:
-            return queryset.none()  # PostgreSQL refuses to look for one
+            return queryset.none()  # PostgreSQL refuses a NUL in a text
         return super().queryset(request, queryset)
 
     def _gaps(self) -> Q:
-        """Say "none of the known words" as ranges: `NOT IN` would read the whole table."""
+        """Return "none of the known words" as ranges: `NOT IN` would read the whole table."""
         gaps = Q()
         below: str | None = None
         for word in sorted(word for word, _name in self.words()):
@@ -95,7 +96,7 @@ class WordFilter(admin.FieldListFilter):
         return gaps if below is None else gaps | Q(**{f"{self.field_path}__gt": below})
 
     def choices(self, changelist: Any) -> Iterator[Any]:
-        """Yield "all", each known word, a word from the address that is not known, and "other"."""
+        """Yield "all", each known word, an unknown word from the URL, and "other"."""
         mine = self.expected_parameters()
         yield {
             "selected": self.chosen is None and not self.others_asked,
@@ -119,7 +120,7 @@ class WordFilter(admin.FieldListFilter):
 
 
 class StatusFilter(WordFilter):
-    """Filter by the service's word for a payment, said as the list says it."""
+    """By the status at the service, worded as in the list."""
 
     def words(self) -> Iterable[tuple[str, str]]:
         """Return the statuses seen or documented."""
@@ -127,7 +128,7 @@ class StatusFilter(WordFilter):
 
 
 class CurrencyFilter(WordFilter):
-    """Filter by a currency that the settings know."""
+    """By a currency of the settings."""
 
     def words(self) -> Iterable[tuple[str, str]]:
         """Return the codes."""
@@ -135,7 +136,7 @@ class CurrencyFilter(WordFilter):
 
 
 class ModeFilter(WordFilter):
-    """Filter by the service's `domain`, shown in the reader's language."""
+    """By the service's `domain`, shown in the reader's language."""
 
     def words(self) -> Iterable[tuple[str, str]]:
         """Return test and live."""
@@ -143,39 +144,38 @@ class ModeFilter(WordFilter):
 
 
 class VouchedFilter(admin.SimpleListFilter):
-    """Filter what is still asked about by whether somebody we trust named it.
+    """Open verifications by whether a trusted source named the reference.
 
-    Of a settled one the service itself has told us, and nobody asks; so the many settled ones
-    need not be looked through.
+    Settled ones, which are most of the table, are left out: nobody asks about them any more.
     """
 
     title = gettext_lazy("vouched for")
     parameter_name = "vouched__exact"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 - Django's signature
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return yes and no."""
         return [("1", _("Yes, still asked about")), ("0", _("No, still asked about"))]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:  # noqa: ARG002 - Django's signature
-        """Narrow the list to the open ones of that kind."""
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
+        """Filter the list to the open ones of that kind."""
         chosen = self.value()
         if chosen is None:
             return None
         rows = Verification.objects.using(queryset.db)
         found = rows.filter(state__in=rows.open_states, vouched=chosen == "1")
-        # Found first, by themselves: else SQLite reads the table in the list's order for them.
+        # In a subquery: otherwise SQLite reads the whole table in the list's order.
         return queryset.filter(pk__in=found.values("pk"))
 
 
 class TroubleFilter(admin.SimpleListFilter):
-    """Filter by what the asking itself cannot end: each is a line of "Needs attention"."""
+    """By the trouble that asking again does not settle: each is a line of "Needs attention"."""
 
     title = gettext_lazy("trouble")
     parameter_name = "trouble"
     contradicted, unrecorded = "contradicted", "unrecorded"
     open_for_long, lapsed = "open", "lapsed"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 - Django's signature
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the kinds."""
         return [
             (self.contradicted, _("Called paid, not confirmed")),
@@ -184,8 +184,8 @@ class TroubleFilter(admin.SimpleListFilter):
             (self.lapsed, _("Given up lately")),
         ]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:  # noqa: ARG002 - Django's signature
-        """Narrow the list to one kind."""
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
+        """Filter the list to one kind."""
         kinds = {
             self.contradicted: contradicted,
             self.unrecorded: unrecorded,
@@ -195,15 +195,15 @@ class TroubleFilter(admin.SimpleListFilter):
         chosen = kinds.get(self.value() or "")
         if chosen is None:
             return None
-        # Found first, by themselves: else SQLite reads the table in the list's order for them.
+        # In a subquery: otherwise SQLite reads the whole table in the list's order.
         return queryset.filter(pk__in=chosen().using(queryset.db).values("pk"))
 
 
 class PageFilter(admin.SimpleListFilter):
-    """Filter by payment page: the newest that are on sale, and the one that is chosen.
+    """By payment page: the newest that are on sale, and the chosen one.
 
-    Any other page is reached from its own place, whose link to what it sold carries the same
-    parameter. `unattributed` selects what is known to belong to no page.
+    For any other page, follow the link to its payments from the page's own form. "No page" selects
+    payments that belong to none.
     """
 
     title = gettext_lazy("payment page")
@@ -211,29 +211,29 @@ class PageFilter(admin.SimpleListFilter):
     template = "admin/payments_pages/page_filter.html"
     none = "none"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 - Django's signature
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the pages; one query, and one more for a chosen page that is not among them."""
         newest = PaymentPage.objects.filter(active=True).order_by("-pk")
         rows = list(newest.values_list("pk", "name")[: OPTIONS - 2])
         choices = [(str(pk), name) for pk, name in rows[: OPTIONS - 3]]
         self.is_cut = len(rows) > len(choices)
         chosen = self.value()
-        if chosen and chosen not in dict(choices) and chosen.isdecimal() and len(chosen) < 19:
-            named = PaymentPage.objects.filter(pk=int(chosen)).values_list("name", flat=True)
+        page = parse_id(chosen or "")
+        if chosen and page is not None and chosen not in dict(choices):
+            named = PaymentPage.objects.filter(pk=page).values_list("name", flat=True)
             choices += [(chosen, name) for name in named]
         return [*choices, (self.none, _("No page"))]
 
     def has_output(self) -> bool:
-        """Show it always: "no page" is a choice too."""
+        """Show the filter even without pages: "no page" is a choice."""
         return True
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:  # noqa: ARG002 - Django's signature
-        """Narrow the list to the page; what is no number finds nothing."""
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
+        """Filter the list to the page; a text that is not an id finds nothing."""
         chosen = self.value()
         if chosen is None:
             return None
         if chosen == self.none:
             return queryset.filter(page__isnull=True)
-        if not (chosen.isdecimal() and chosen.isascii() and len(chosen) < 19):
-            return queryset.none()
-        return queryset.filter(page_id=int(chosen))
+        page = parse_id(chosen)
+        return queryset.none() if page is None else queryset.filter(page_id=page)

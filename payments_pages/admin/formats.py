@@ -1,4 +1,4 @@
-"""Render what cells and read-only fields show: references, money, times, kept JSON."""
+"""Render references, money, times and stored JSON for cells and read-only fields."""
 
 import json
 from typing import Any
@@ -14,83 +14,83 @@ from payments_pages.models import PaymentPage, Transaction
 from payments_pages.money import format_amount
 
 __all__ = [
+    "format_sentence",
+    "format_time",
     "ltr",
     "mode_name",
-    "moment",
     "money",
-    "own_words",
     "page_name",
     "paid_of",
     "pretty",
     "price_of",
-    "words",
+    "quoted",
 ]
 
 
 def mode_name(value: object) -> str:
-    """Say test or live in the reader's language; another value is shown as it came."""
+    """Return "test" or "live" in the reader's language; any other value verbatim."""
     text = str(value)
     return str(dict(Mode.choices).get(text, text))
 
 
 def ltr(text: str) -> SafeString:
-    """Keep a reference, figure or date left to right in right-to-left text."""
+    """Mark a reference, figure or date as left to right, for right-to-left languages."""
     return (
         format_html('<bdi dir="ltr" class="pp-nowrap">{}</bdi>', text) if text else SafeString("")
     )
 
 
 def money(amount: int | None, currency: str) -> SafeString:
-    """Show an amount of minor units as people write it."""
+    """Format an amount of minor units as people write it."""
     return ltr(format_amount(amount, currency, conf.exponents))
 
 
-def moment(value: Any) -> SafeString:
-    """Show a time as 2026-11-27 21:05 with its zone, the same in every language."""
+def format_time(value: Any) -> SafeString:
+    """Format a time as 2026-11-27 21:05 with its zone, the same in every language."""
     if value is None:
         return SafeString("")
     try:
         local = timezone.localtime(value)
     except OverflowError:
-        local = value  # the calendar's last hours, which the service may name: shown in UTC
+        local = value  # the last hours of year 9999, which the service may send: shown in UTC
     return ltr(f"{local:%Y-%m-%d %H:%M} {local.tzname()}")
 
 
 def pretty(value: Any) -> SafeString:
-    """Show kept JSON readably and escaped."""
+    """Format stored JSON with indentation, escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
     return format_html('<pre class="pp-json" dir="ltr">{}</pre>', text)
 
 
-def words(sentence: str, **parts: object) -> SafeString:
-    """Fill a translated sentence; what is not safe already is escaped (case C51)."""
+def format_sentence(sentence: str, **parts: object) -> SafeString:
+    """Fill in a translated sentence; parts that are not `SafeString` are escaped."""
     return format_html(sentence, **parts)
 
 
-def own_words(text: str) -> SafeString:
-    """Set off what a person or another program wrote, whichever direction it runs in."""
+def quoted(text: str) -> SafeString:
+    """Quote a text of a person or another program, in its own writing direction."""
     return format_html('<q class="pp-own" dir="auto">{}</q>', text) if text else SafeString("–")
 
 
 def page_name(page: PaymentPage) -> SafeString:
-    """Name a page by its title and its price."""
+    """Return a page's name with its price."""
     price = money(page.amount, page.currency) or _("the payer chooses")
     return format_html('<bdi dir="auto">{}</bdi> ({})', page.name, price)
 
 
 def price_of(transaction: Transaction) -> tuple[int | None, str] | None:
-    """Return what had to be paid: minor units, None where the payer chooses, and the currency.
+    """Return the price (minor units, or None if the payer chooses) and the currency.
 
-    None when nothing says what it is for. An expected payment goes before its page, as in the
-    policy.
+    None if the payment is not attributed. An expected payment takes precedence over its page, as
+    in the policy.
     """
     source = transaction.expected_payment or transaction.page
     return (source.amount, source.currency) if source else None
 
 
 def paid_of(transaction: Transaction) -> SafeString:
-    """Show what was paid; what could not be read, as it came."""
+    """Format the amount paid; an unreadable amount is quoted verbatim."""
     if transaction.amount is not None:
         return money(transaction.amount, transaction.currency)
     came = transaction.unreadable.get("amount", "")
-    return words(_("unreadable: {text}"), text=own_words(str(came)))
+    return format_sentence(_("unreadable: {text}"), text=quoted(str(came)))

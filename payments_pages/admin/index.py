@@ -1,4 +1,4 @@
-"""Say in sentences what needs attention, each with the way to it."""
+"""The lines of "Needs attention" on the app's index page, each with a link to its list."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -6,24 +6,25 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from payments_pages.admin import permissions
 from payments_pages.admin.filters import TroubleFilter
-from payments_pages.admin.formats import moment, own_words
+from payments_pages.admin.formats import format_time, quoted
+from payments_pages.admin.links import reverse_admin, site_name
 from payments_pages.admin.transactions.filters import HoldFilter
 from payments_pages.choices import FulfilmentState, Mode, VerificationState
 from payments_pages.conf import conf
-from payments_pages.staff import CAP, Attention, read_attention
+from payments_pages.staff import ATTENTION_CAP, Attention, read_attention
 
-__all__ = ["Line", "attention_lines", "by_hand_link", "said_age"]
+__all__ = ["Line", "attention_lines", "format_age", "verify_reference_url"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """Be one thing to see to. `kind` is "attention" or "error"; `url` is blank where none helps."""
+    """One line. `kind` is "attention" or "error"; `url` is blank if there is no list to show."""
 
     kind: str
     text: str
@@ -31,31 +32,55 @@ class Line:
 
 
 def attention_lines(request: HttpRequest) -> list[Line] | None:
-    """Return what needs attention, the gravest first; None for who may not see payments."""
-    if not request.user.has_perm("payments_pages.view_transaction"):
+    """Return what needs attention, the most serious first; None if the reader sees no payments."""
+    if not request.user.has_perm(permissions.TRANSACTIONS):
         return None
     found = read_attention()
-    asked = request.user.has_perm("payments_pages.view_verification")
-    return [*_troubles(found, asked=asked), *_counted(found, asked=asked)]
+    links = _Links(
+        site=site_name(request),
+        verifications_shown=request.user.has_perm(permissions.VERIFICATIONS),
+    )
+    return [*_troubles(found, links), *_counted(found, links)]
 
 
-def by_hand_link(request: HttpRequest) -> str:
-    """Return the address of "Verify a reference", for who may."""
-    if not request.user.has_perm("payments_pages.verify_transaction"):
+def verify_reference_url(request: HttpRequest) -> str:
+    """Return the URL of "Verify a reference"; "" for people without the permission."""
+    if not request.user.has_perm(permissions.VERIFY):
         return ""
-    return reverse("admin:payments_pages_transaction_verify_reference")
+    return reverse_admin(site_name(request), "payments_pages_transaction_verify_reference")
 
 
-def _troubles(found: Attention, *, asked: bool) -> list[Line]:
-    """Say what keeps the whole from working."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Links:
+    """URLs of filtered lists on one admin site; blank for a list that the reader may not see."""
+
+    site: str
+    verifications_shown: bool
+
+    def transactions(self, **chosen: str) -> str:
+        url = reverse_admin(self.site, "payments_pages_transaction_changelist")
+        return f"{url}?{urlencode(chosen)}"
+
+    def verifications(self, **chosen: str) -> str:
+        if not self.verifications_shown:
+            return ""
+        url = reverse_admin(self.site, "payments_pages_verification_changelist")
+        return f"{url}?{urlencode(chosen)}"
+
+    def trouble(self, kind: str) -> str:
+        return self.verifications(**{TroubleFilter.parameter_name: kind})
+
+
+def _troubles(found: Attention, links: _Links) -> list[Line]:
+    """Return the lines about what stops every payment: settings, database, key, service, sweep."""
     lines: list[Line] = []
-    waiting = _verifications(state=VerificationState.DUE) if asked else ""
+    waiting = links.verifications(state__exact=VerificationState.DUE)
     if found.missing:
         lines.append(
             Line(
                 kind="error",
                 text=format_html(
-                    "{} {}", _("A setting is missing or wrong:"), own_words(found.missing)
+                    "{} {}", _("A setting is missing or wrong:"), quoted(found.missing)
                 ),
             )
         )
@@ -66,24 +91,28 @@ def _troubles(found: Attention, *, asked: bool) -> list[Line]:
         text = _("The service refused our key, last at {time}. No payment can be confirmed.")
         lines.append(
             Line(
-                kind="error", text=format_html(text, time=moment(found.key_refused_at)), url=waiting
+                kind="error",
+                text=format_html(text, time=format_time(found.key_refused_at)),
+                url=waiting,
             )
         )
     if found.pause:
         text = ngettext(
-            "The service keeps failing: this process asks nothing for %(count)d second.",
-            "The service keeps failing: this process asks nothing for %(count)d seconds.",
+            "The service keeps failing: this process sends no calls for %(count)d second.",
+            "The service keeps failing: this process sends no calls for %(count)d seconds.",
             round(found.pause),
         )
         lines.append(Line(kind="error", text=text % {"count": round(found.pause)}, url=waiting))
     if found.overdue is not None:
         text = _("The oldest due work has waited for %(time)s: is the sweep running?")
-        lines.append(Line(kind="error", text=text % {"time": said_age(found.overdue)}, url=waiting))
+        lines.append(
+            Line(kind="error", text=text % {"time": format_age(found.overdue)}, url=waiting)
+        )
     return lines
 
 
-def _counted(found: Attention, *, asked: bool) -> list[Line]:
-    """Say how many payments wait for staff, each kind with its list."""
+def _counted(found: Attention, links: _Links) -> list[Line]:
+    """Return a line for each kind of payment or reference that waits for staff."""
     lines = [
         (
             found.held,
@@ -92,7 +121,7 @@ def _counted(found: Attention, *, asked: bool) -> list[Line]:
                 "%(count)s payments are held: they wait for a decision.",
                 found.held,
             ),
-            _transactions(held=HoldFilter.decision),
+            links.transactions(held=HoldFilter.decision),
         ),
         (
             found.spent,
@@ -101,7 +130,7 @@ def _counted(found: Attention, *, asked: bool) -> list[Line]:
                 "%(count)s deliveries have failed for good or too often.",
                 found.spent,
             ),
-            _transactions(held=HoldFilter.delivery),
+            links.transactions(held=HoldFilter.delivery),
         ),
         (
             found.failing,
@@ -110,7 +139,7 @@ def _counted(found: Attention, *, asked: bool) -> list[Line]:
                 "%(count)s deliveries fail; they will be tried again.",
                 found.failing,
             ),
-            _transactions(fulfilment__state__exact=FulfilmentState.FAILED),
+            links.transactions(fulfilment__state__exact=FulfilmentState.FAILED),
         ),
         (
             found.overrun,
@@ -119,7 +148,7 @@ def _counted(found: Attention, *, asked: bool) -> list[Line]:
                 "%(count)s deliveries have run for longer than their lease: their handlers may hang.",
                 found.overrun,
             ),
-            _transactions(fulfilment__state__exact=FulfilmentState.DELIVERING),
+            links.transactions(fulfilment__state__exact=FulfilmentState.DELIVERING),
         ),
         (
             found.unknown,
@@ -128,10 +157,10 @@ def _counted(found: Attention, *, asked: bool) -> list[Line]:
                 "%(count)s references that somebody vouched for are unknown to the service.",
                 found.unknown,
             ),
-            _verifications(state=VerificationState.UNKNOWN, vouched=True) if asked else "",
+            links.verifications(state__exact=VerificationState.UNKNOWN, vouched__exact="1"),
         ),
-        *_about_asking(found, asked=asked),
-        *_left_by_other_mode(found, asked=asked),
+        *_about_asking(found, links),
+        *_left_by_other_mode(found, links),
     ]
     return [
         Line(kind="attention", text=text % {"count": _figure(count)}, url=url)
@@ -140,25 +169,25 @@ def _counted(found: Attention, *, asked: bool) -> list[Line]:
     ]
 
 
-def _about_asking(found: Attention, *, asked: bool) -> Iterator[tuple[int, str, str]]:
-    """Return the lines about references that asking the service again does not settle."""
+def _about_asking(found: Attention, links: _Links) -> Iterator[tuple[int, str, str]]:
+    """Yield (count, text, url) of references that asking again does not settle."""
     yield (
         found.contradicted,
         ngettext(
-            "%(count)s payment is called paid by a signed message, and the service does not confirm it.",
-            "%(count)s payments are called paid by signed messages, and the service does not confirm them.",
+            "A signed message says that %(count)s payment is paid, but the service does not confirm it.",
+            "Signed messages say that %(count)s payments are paid, but the service does not confirm them.",
             found.contradicted,
         ),
-        _trouble(TroubleFilter.contradicted) if asked else "",
+        links.trouble(TroubleFilter.contradicted),
     )
     yield (
         found.unrecorded,
         ngettext(
-            "The answer about %(count)s reference could not be saved: tell whoever runs the site.",
-            "The answers about %(count)s references could not be saved: tell whoever runs the site.",
+            "The answer about %(count)s reference could not be saved: tell the site’s administrator.",
+            "The answers about %(count)s references could not be saved: tell the site’s administrator.",
             found.unrecorded,
         ),
-        _trouble(TroubleFilter.unrecorded) if asked else "",
+        links.trouble(TroubleFilter.unrecorded),
     )
     yield (
         found.open_for_long,
@@ -167,7 +196,7 @@ def _about_asking(found: Attention, *, asked: bool) -> Iterator[tuple[int, str, 
             "The service has called %(count)s payments open for more than 30 days.",
             found.open_for_long,
         ),
-        _trouble(TroubleFilter.open_for_long) if asked else "",
+        links.trouble(TroubleFilter.open_for_long),
     )
     yield (
         found.lapsed,
@@ -176,34 +205,29 @@ def _about_asking(found: Attention, *, asked: bool) -> Iterator[tuple[int, str, 
             "%(count)s references that somebody vouched for are no longer asked about.",
             found.lapsed,
         ),
-        _trouble(TroubleFilter.lapsed) if asked else "",
+        links.trouble(TroubleFilter.lapsed),
     )
 
 
-def _trouble(kind: str) -> str:
-    chosen = urlencode({TroubleFilter.parameter_name: kind})
-    return f"{reverse('admin:payments_pages_verification_changelist')}?{chosen}"
-
-
-def _left_by_other_mode(found: Attention, *, asked: bool) -> Iterator[tuple[int, str, str]]:
-    """Give what was left behind when MODE was changed: the sweep leaves it alone."""
+def _left_by_other_mode(found: Attention, links: _Links) -> Iterator[tuple[int, str, str]]:
+    """Yield (count, text, url) of rows of the other mode: the sweep does not touch them."""
     yield (
         found.other_mode_fulfilments,
         ngettext(
-            "%(count)s delivery is of the other mode: it waits until MODE is that again.",
-            "%(count)s deliveries are of the other mode: they wait until MODE is that again.",
+            "%(count)s delivery belongs to the other mode (test/live). It waits until MODE is switched back.",
+            "%(count)s deliveries belong to the other mode (test/live). They wait until MODE is switched back.",
             found.other_mode_fulfilments,
         ),
-        _transactions(domain=_other_mode()),
+        links.transactions(domain=_other_mode()),
     )
     yield (
         found.other_mode_verifications,
         ngettext(
-            "%(count)s reference is of the other mode: nobody asks until MODE is that again.",
-            "%(count)s references are of the other mode: nobody asks until MODE is that again.",
+            "%(count)s reference belongs to the other mode (test/live). It is not checked until MODE is switched back.",
+            "%(count)s references belong to the other mode (test/live). They are not checked until MODE is switched back.",
             found.other_mode_verifications,
         ),
-        _verifications(state=VerificationState.DUE) if asked else "",
+        links.verifications(state__exact=VerificationState.DUE),
     )
 
 
@@ -212,22 +236,11 @@ def _other_mode() -> str:
 
 
 def _figure(count: int) -> str:
-    return str(count) if count <= CAP else f"{CAP}+"
+    return str(count) if count <= ATTENTION_CAP else f"{ATTENTION_CAP}+"
 
 
-def _transactions(**chosen: str) -> str:
-    return f"{reverse('admin:payments_pages_transaction_changelist')}?{urlencode(chosen)}"
-
-
-def _verifications(*, state: str, vouched: bool | None = None) -> str:
-    chosen = {"state__exact": str(state)}
-    if vouched is not None:
-        chosen["vouched__exact"] = str(int(vouched))
-    return f"{reverse('admin:payments_pages_verification_changelist')}?{urlencode(chosen)}"
-
-
-def said_age(age: dt.timedelta) -> str:
-    """Say an age roughly: in minutes below two hours, in hours below two days, else in days."""
+def format_age(age: dt.timedelta) -> str:
+    """Format an age: in minutes below two hours, in hours below two days, otherwise in days."""
     minutes = int(age.total_seconds() // 60)
     if minutes < 120:
         return ngettext("%(count)d minute", "%(count)d minutes", minutes) % {"count": minutes}

@@ -1,14 +1,14 @@
-"""Hold what all our lists are: as quick over a million rows as over a thousand.
+"""The base of all our lists: as fast over a million rows as over a thousand.
 
-Nothing is counted beyond `CAP`, no filter reads the table for its choices, and each order that a
-reader can ask for is an index's. A list with a drill-down by date names its field:
+Nothing is counted beyond `CAP`, no filter reads the table for its choices, and a reader can sort
+only by columns with an index. A list with a drill-down by date names its field:
 
     class TransactionAdmin(ReadOnlyAdmin):
         period_field = "paid_at"         # instead of date_hierarchy
         index_orders = {"fulfilment__": "-fulfilment__transaction_id"}
 
-The second says: when a query parameter begins so, order by that column instead of by `-pk`. It is
-the same order, but by the table that the filter reads, whose index then serves both.
+`index_orders`: if a query parameter starts with that prefix, order by that column instead of by
+`-pk`. The order is the same, but an index of the filtered table then serves filter and order.
 
 A template of one model extends `admin/payments_pages/change_list.html`, whose block
 `date_hierarchy` shows `cl.periods` by `admin/payments_pages/periods.html`.
@@ -30,22 +30,21 @@ from payments_pages.admin.date_drilldown import Periods
 __all__ = ["CAP", "CappedChangeList", "CappedPaginator", "ListAdmin"]
 
 CAP = 10_000
-"""Rows that a list counts and shows; who wants an older one narrows the list (our decision)."""
+"""Rows that a list counts and shows; to see older ones, filter the list (our decision)."""
 
 
 class CappedPaginator(Paginator):  # type: ignore[type-arg]  # generic for mypy only
-    """Count at most `CAP` rows and offer no page beyond them.
+    """A paginator that counts at most `CAP` rows and offers no page beyond them.
 
-    `COUNT(*)` over what a filter finds reads all of it; a page far in skips as many rows.
+    `COUNT(*)` reads every row that the filters find, and a page far behind skips as many rows.
     """
 
     in_order = True
-    """Whether to count along the list's own order. Its index knows where the filtered rows lie;
-    without an order PostgreSQL may read the table from its beginning until it has seen enough."""
+    """Count in list order, which uses the index; unordered, PostgreSQL may scan the table."""
 
     @cached_property
     def counted(self) -> int:
-        """Return how many rows there are, or `CAP + 1` for any number beyond."""
+        """Return the number of rows; `CAP + 1` if there are more than `CAP`."""
         rows = self.object_list
         if not isinstance(rows, QuerySet):
             return len(rows)
@@ -54,23 +53,23 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # generic for mypy 
 
     @cached_property
     def count(self) -> int:
-        """Return how many rows can be paged through."""
+        """Return the number of rows on all pages together."""
         return min(self.counted, CAP)
 
     @property
     def capped(self) -> bool:
-        """Say whether there are more rows than can be paged through."""
+        """Say whether there are more rows than the pages show."""
         return self.counted > CAP
 
 
 class CappedChangeList(ChangeList):
-    """List rows by a capped count, in an order that an index has, with our drill-down by date."""
+    """A list with a capped count, an order that an index serves, and our drill-down by date."""
 
     capped = False
 
     @property
     def cap_text(self) -> str:
-        """Return how many rows are counted and shown at most, as people write it."""
+        """Return `CAP` as people write it."""
         return f"{CAP:,}"
 
     @cached_property
@@ -84,11 +83,11 @@ class CappedChangeList(ChangeList):
         super().get_results(request)
         self.capped = getattr(self.paginator, "capped", False)
         if self.capped:
-            # The search form then shows no figure of its own, which would be the cap.
+            # Otherwise the search form would show the cap as the number of results.
             self.full_result_count = self.result_count
 
     def _get_default_ordering(self) -> Any:
-        """Return the order of the index that serves the filters, or else the list's own."""
+        """Return the order of the index that serves the filters, or the list's own."""
         field = getattr(self.model_admin, "period_field", None)
         if field and self._is_bounded(field):
             return [f"-{field}", "-pk"]
@@ -99,16 +98,16 @@ class CappedChangeList(ChangeList):
         return super()._get_default_ordering()  # type: ignore[misc]  # Django's own, not in its stubs
 
     def _is_bounded(self, field: str) -> bool:
-        """Say whether only rows that have a time are listed, of some period or of any."""
+        """Say whether the filters leave only rows that have a time."""
         bounds = (f"{field}__{lookup}" for lookup in ("gt", "gte", "lt", "lte"))
         has_time = self.params.get(f"{field}__isnull") in {"False", "0"}
         return has_time or any(bound in self.params for bound in bounds)
 
     def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
-        """Return the order; for a period and no order asked for, that of its time.
+        """Return the order asked for, or the default; within a period that is the order by time.
 
-        An order by a column that offers none, from an address made by hand, is left out: without
-        an index it would sort the whole table.
+        A column in the URL that cannot be sorted by is ignored: without an index the database
+        would sort the whole table.
         """
         asked = [part for part in self.params.get(ORDER_VAR, "").split(".") if self._may_sort(part)]
         if not asked:
@@ -124,7 +123,7 @@ class CappedChangeList(ChangeList):
         return self.sortable_by is None or self.list_display[int(number)] in self.sortable_by
 
     def _get_deterministic_ordering(self, ordering: Any) -> list[Any]:
-        """Break ties in the direction of the last column: (time, pk) is an index, read either way."""
+        """Break ties by pk in the direction of the last column, as the index (time, pk) does."""
         last = ordering[-1] if ordering else None
         if isinstance(last, str) and not last.startswith("-"):
             ordering = [*ordering, self.lookup_opts.pk.name]
@@ -132,7 +131,7 @@ class CappedChangeList(ChangeList):
 
 
 class ListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
-    """List rows without ever counting or reading all of them."""
+    """A `ModelAdmin` whose list never counts or reads all rows."""
 
     show_facets = admin.ShowFacets.NEVER
     show_full_result_count = False
@@ -141,14 +140,14 @@ class ListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at r
     period_field: str | None = None
     """The indexed DateTimeField that the list can be drilled down by."""
     index_orders: Mapping[str, str] = {}
-    """By the beginning of a query parameter, the order that its filter's index has."""
+    """By the prefix of a query parameter, the order of its filter's index."""
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:  # noqa: ARG002 - Django's signature
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """Return our list."""
         return CappedChangeList
 
     def get_paginator(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Return the paginator; what a search finds is in no order that an index has."""
+        """Return the paginator; no index has the order of what a search finds."""
         paginator = super().get_paginator(request, *args, **kwargs)
         if isinstance(paginator, CappedPaginator):
             paginator.in_order = SEARCH_VAR not in request.GET
@@ -161,7 +160,7 @@ class ListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at r
         *args: Any,
         **kwargs: Any,
     ) -> HttpResponse | None:
-        """Run an action; refuse it for "all" rows where nobody has seen how many that are."""
+        """Run an action; refuse "all rows" if there are more than the list counts."""
         everything = request.POST.get("select_across") not in {None, "", "0"}
         if everything and CappedPaginator(queryset, self.list_per_page).capped:
             text = _("There are more than %(cap)s rows. Narrow the list first, then select all.")

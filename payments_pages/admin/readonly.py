@@ -1,9 +1,10 @@
-"""Hold what all our admin classes are: no deletion, no shared transaction, mirrors read-only."""
+"""The bases of our admin classes: no deletion, no view in a transaction, mirrors read-only."""
 
 from django.db.models import Model
 from django.http import HttpRequest
-from django.urls import URLPattern, reverse
+from django.urls import URLPattern
 
+from payments_pages.admin.links import reverse_admin
 from payments_pages.admin.lists import ListAdmin
 from payments_pages.db import outside_transactions
 from payments_pages.models import PaymentPage
@@ -12,19 +13,23 @@ __all__ = ["PagesPart", "ReadOnlyAdmin", "ServiceAdmin"]
 
 
 class ServiceAdmin(ListAdmin):
-    """Work through the service: no deletion, and no transaction around a network call."""
+    """A `ModelAdmin` that may call the service: no deletion, no transaction around a call."""
 
     actions_on_bottom = False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's signature
-        """Refuse to everybody: a page is deactivated, a payment is never forgotten.
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Return False: pages are deactivated, and payments are never deleted.
 
-        To remove pages that the service does not have is an action of its own.
+        Pages that the service does not have are removed by an action.
         """
         return False
 
+    def reverse(self, name: str, *args: object) -> str:
+        """Return the URL called `admin:<name>` of this admin site."""
+        return reverse_admin(self.admin_site.name, name, *args)
+
     def get_urls(self) -> list[URLPattern]:
-        """Take every view out of `ATOMIC_REQUESTS`: each may lead to a call of the service."""
+        """Exempt every view from `ATOMIC_REQUESTS`: each may call the service."""
         urls = super().get_urls()
         for pattern in urls:
             if isinstance(pattern, URLPattern):
@@ -33,29 +38,24 @@ class ServiceAdmin(ListAdmin):
 
 
 class ReadOnlyAdmin(ServiceAdmin):
-    """Show a mirror; what can be done about it are actions."""
+    """A `ModelAdmin` of mirrored rows, which only actions change."""
 
-    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's signature
-        """Refuse: rows come from the path alone."""
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Return False: only the path of a confirmation creates rows."""
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's signature
-        """Refuse: rows change by the path alone."""
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Return False: only the path of a confirmation changes rows."""
         return False
 
 
 class PagesPart(ServiceAdmin):
-    """Be a part of the pages' admin."""
-
-    def reverse(self, name: str, *args: object) -> str:
-        """Return the address of one of this admin site's views."""
-        site = self.admin_site.name
-        return reverse(f"admin:{name}", args=args, current_app=site)
+    """The base of the parts of the payment pages' admin."""
 
     def list_url(self) -> str:
-        """Return the address of the list."""
+        """Return the URL of the list."""
         return self.reverse("payments_pages_paymentpage_changelist")
 
     def change_url(self, page: PaymentPage) -> str:
-        """Return the address of one page's form."""
+        """Return the URL of one page's form."""
         return self.reverse("payments_pages_paymentpage_change", page.pk)

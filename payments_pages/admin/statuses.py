@@ -1,4 +1,4 @@
-"""Show a status as a word with a shape before it: never by colour alone (WCAG 1.4.1)."""
+"""A status as a word with a symbol before it: never by colour alone (WCAG 1.4.1)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -25,7 +25,7 @@ _PAYMENT: Final[Mapping[str, tuple[str, str, object]]] = {
     "processing": (WAITING, "…", _("processing")),
     "queued": (WAITING, "…", _("queued")),
 }
-"""Statuses that the service has been seen to give; every other is shown as it came."""
+"""Statuses that the service is known to send; any other is shown verbatim."""
 
 _DELIVERY: Final[Mapping[str, tuple[str, str, object]]] = {
     FulfilmentState.PENDING: (WAITING, "…", _("to be delivered")),
@@ -35,23 +35,23 @@ _DELIVERY: Final[Mapping[str, tuple[str, str, object]]] = {
     FulfilmentState.HELD: (ATTENTION, "!", _("held")),
     FulfilmentState.REJECTED: (ENDED, "✗", _("rejected")),
 }
-"""The states in a word or two: six columns must fit."""
+"""The states in one or two words, so that the list's six columns fit."""
 
 
 def payment_word(status: str) -> str:
-    """Say a status of the service's in the reader's language; one that nobody knows, verbatim."""
+    """Return the service's status in the reader's language; an unknown status verbatim."""
     known = _PAYMENT.get(status)
     return status if known is None else str(known[2])
 
 
 def payment_status(transaction: Transaction) -> SafeString:
-    """Show what the service says about the payment; a status nobody knows, verbatim."""
+    """Render the service's status of the payment; an unknown status verbatim."""
     kind, shape, word = _PAYMENT.get(transaction.status, (WAITING, "?", transaction.status))
     return _cell(kind, shape, word)
 
 
 def delivery_status(transaction: Transaction) -> SafeString:
-    """Show how far the delivery is; a dash while there is none to make."""
+    """Render the state of the delivery; a dash if there is none."""
     fulfilment = getattr(transaction, "fulfilment", None)
     if fulfilment is None:
         return SafeString("–")

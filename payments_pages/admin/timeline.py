@@ -1,4 +1,4 @@
-"""Tell what happened to a reference: our events and the service's own log, in one table."""
+"""The timeline of a reference: our events and the service's own log, in one table."""
 
 import datetime as dt
 import math
@@ -10,42 +10,42 @@ from typing import Any
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from payments_pages.admin.formats import moment
+from payments_pages.admin.formats import format_time
 from payments_pages.choices import Attributed, EventKind, Reason
 from payments_pages.client import json_text
 from payments_pages.models import Event, Transaction, Verification
 
-__all__ = ["MOST", "Line", "Story", "tell"]
+__all__ = ["MOST", "Line", "Timeline", "build_timeline"]
 
 MOST = 200
-"""Lines of each kind that are shown, the newest."""
+"""Lines of each kind that are shown at most: the newest."""
 LONGEST = 300
-"""Characters of what the service's log says in one line."""
+"""Characters of one line of the service's log that are shown."""
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _YEAR_2200 = 7_258_118_400
 _LAST_YEAR = 2200
-"""Later starts are mistakes, and near the end of the calendar no offset could be added to them."""
+"""A later start is a mistake; and adding an offset to a date in year 9999 would overflow."""
 _ATTEMPT = re.compile(r"attempt (\d+)(?:: (.*))?", re.DOTALL)
 HIDDEN = "•••"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """Be one line. `at` sorts it; `time` is what is shown, which may be an offset alone."""
+    """One line. `at` is for sorting; `time` is shown, and may be an offset only."""
 
     at: dt.datetime
     time: SafeString | str
     what: str
     by: str
-    who: str = ""
+    actor: str = ""
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
-    """Hold the lines, oldest first; `errors` are those of deliveries that failed.
+class Timeline:
+    """The lines, oldest first; `errors` are the lines of deliveries that failed.
 
-    `shortened`: there are older events than those shown.
+    `shortened`: there are older events that are not shown.
     """
 
     lines: list[Line]
@@ -53,16 +53,15 @@ class Story:
     shortened: bool
 
 
-def tell(
+def build_timeline(
     verification: Verification | None,
     transaction: Transaction | None,
     *,
     customers_shown: bool = False,
-) -> Story:
-    """Read the events of a reference; fold in what its rows know, and the service's own log.
+) -> Timeline:
+    """Read the events of a reference; add lines from its rows and from the service's log.
 
-    The log may be any JSON at all. What a payer typed is in it: without `customers_shown` it is
-    left out.
+    The log may be any JSON. Without `customers_shown`, what the payer typed is hidden in it.
     """
     source = transaction or verification
     key = source.reference_key if source else ""
@@ -73,7 +72,7 @@ def tell(
     theirs = (
         list(_service_lines(transaction, customers_shown=customers_shown)) if transaction else []
     )
-    return Story(
+    return Timeline(
         lines=sorted([*theirs[-MOST:], *asked, *ours], key=lambda line: line.at),
         errors=[_line(event) for event in reversed(newest[:MOST]) if _is_error(event)],
         shortened=len(newest) > MOST,
@@ -81,7 +80,7 @@ def tell(
 
 
 def _is_error(event: Event) -> bool:
-    """Tell a failed delivery; a hold that the policy made has its reason as detail, no error."""
+    """Say whether a delivery failed; the detail of a hold by the policy is no error."""
     held = event.kind == EventKind.HELD and event.detail not in Reason.values
     return event.kind == EventKind.DELIVERY_FAILED or held
 
@@ -89,34 +88,34 @@ def _is_error(event: Event) -> bool:
 def _line(event: Event) -> Line:
     return Line(
         at=event.happened_at,
-        time=moment(event.happened_at),
+        time=format_time(event.happened_at),
         what=str(event.get_kind_display()),
         by=str(event.get_door_display()),
-        who=event.actor,
-        detail=_in_words(event),
+        actor=event.actor,
+        detail=_detail_of(event),
     )
 
 
 def _asking_lines(row: Verification) -> Iterator[Line]:
-    """Tell when the reference came, and why the last ask gave no answer; neither is an event."""
+    """Yield when the reference came in, and the last failed call; neither is stored as an event."""
     yield Line(
         at=row.created_at,
-        time=moment(row.created_at),
+        time=format_time(row.created_at),
         what=str(EventKind.RECEIVED.label),
         by=str(row.get_first_door_display()),
     )
     if row.last_error and row.asked_at is not None:
         yield Line(
             at=row.asked_at,
-            time=moment(row.asked_at),
+            time=format_time(row.asked_at),
             what=str(EventKind.VERIFICATION_FAILED.label),
             by=_("service"),
             detail=row.last_error,
         )
 
 
-def _in_words(event: Event) -> str:
-    """Say what the stored words of an event mean, in the reader's language."""
+def _detail_of(event: Event) -> str:
+    """Return the stored detail of an event in the reader's language."""
     if event.kind == EventKind.HELD and event.detail in Reason.values:
         return str(Reason(event.detail).label)
     if event.kind == EventKind.ACCEPTED:
@@ -135,13 +134,13 @@ def _service_lines(transaction: Transaction, *, customers_shown: bool) -> Iterat
     history = log.get("history") if isinstance(log, Mapping) else None
     if not isinstance(history, list):
         return
-    start = _start(log.get("start_time")) or transaction.created_at
+    start = _parse_start(log.get("start_time")) or transaction.created_at
     for entry in history:
         told = entry if isinstance(entry, Mapping) else {"message": entry}
-        after = _seconds(told.get("time"))
+        after = _parse_offset(told.get("time"))
         at, time = _time_of(transaction, start, after)
-        kind = _text(told.get("type"))
-        message = _text(told.get("message"))
+        kind = _shortened(told.get("type"))
+        message = _shortened(told.get("message"))
         yield Line(
             at=at,
             time=time,
@@ -154,17 +153,17 @@ def _service_lines(transaction: Transaction, *, customers_shown: bool) -> Iterat
 def _time_of(
     transaction: Transaction, start: dt.datetime | None, after: float | None
 ) -> tuple[dt.datetime, SafeString | str]:
-    """Return when a line of the log was, to sort it by and to show; without a start, the offset."""
+    """Return the time of a line of the log: to sort by, and to show (or its offset)."""
     offset = dt.timedelta(seconds=after or 0)
     if start is not None and start.year < _LAST_YEAR:
-        return start + offset, moment(start + offset)
+        return start + offset, format_time(start + offset)
     first = transaction.paid_at or transaction.verified_at
     return first, "" if after is None else _("+%(seconds)s s") % {"seconds": round(after)}
 
 
-def _start(value: Any) -> dt.datetime | None:
-    """Read epoch seconds, or milliseconds; None for what cannot be a date of our time."""
-    seconds = _number(value)
+def _parse_start(value: Any) -> dt.datetime | None:
+    """Parse seconds, or milliseconds, since 1970; None if the result is not before 2200."""
+    seconds = _parse_float(value)
     if seconds is not None and seconds > _YEAR_2200:
         seconds /= 1000
     if seconds is None or not 0 < seconds < _YEAR_2200:
@@ -172,14 +171,14 @@ def _start(value: Any) -> dt.datetime | None:
     return _EPOCH + dt.timedelta(seconds=seconds)
 
 
-def _seconds(value: Any) -> float | None:
-    """Read an offset; None for what is longer than a year, either way."""
-    seconds = _number(value)
+def _parse_offset(value: Any) -> float | None:
+    """Parse an offset in seconds; None if it is longer than a year, forward or back."""
+    seconds = _parse_float(value)
     year = 366 * 24 * 3600
     return seconds if seconds is not None and abs(seconds) < year else None
 
 
-def _number(value: Any) -> float | None:
+def _parse_float(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -189,7 +188,7 @@ def _number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _text(value: Any) -> str:
+def _shortened(value: Any) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) else json_text(value)

@@ -1,22 +1,23 @@
-"""Show the references that are, or were, asked about."""
+"""The references that we ask, or asked, the service about."""
 
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from payments_pages.admin import permissions
 from payments_pages.admin.filters import TroubleFilter, VouchedFilter
-from payments_pages.admin.formats import ltr, mode_name, moment, own_words
+from payments_pages.admin.formats import format_time, ltr, mode_name, quoted
+from payments_pages.admin.permissions import sees_customers
 from payments_pages.admin.readonly import ReadOnlyAdmin
-from payments_pages.admin.timeline import tell
+from payments_pages.admin.timeline import build_timeline
 from payments_pages.admin.transactions.bulk_actions import stop_asking, verify_again
-from payments_pages.admin.transactions.search import CUSTOMERS, keys_of
+from payments_pages.admin.transactions.search import keys_of
 from payments_pages.models import PaymentPage, Transaction, Verification
 
 __all__ = ["VerificationAdmin"]
@@ -24,7 +25,7 @@ __all__ = ["VerificationAdmin"]
 
 @admin.register(Verification)
 class VerificationAdmin(ReadOnlyAdmin):
-    """List references with how asking went; what is paid is among the transactions."""
+    """The references and their verification; payments are listed as transactions."""
 
     list_display = ("code", "state", "attempts", "next", "error", "seen")
     list_filter = ("state", VouchedFilter, TroubleFilter)  # what has an index
@@ -50,11 +51,10 @@ class VerificationAdmin(ReadOnlyAdmin):
         css = {"all": ("payments_pages/admin.css",)}
 
     def has_verify_permission(self, request: HttpRequest) -> bool:
-        """Say whether this person may ask the service again."""
-        return request.user.has_perm("payments_pages.verify_transaction")
+        return request.user.has_perm(permissions.VERIFY)
 
-    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:  # noqa: ARG002 - Django's signature
-        """Find a whole reference, byte for byte."""
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
+        """Filter by a whole reference, byte for byte."""
         term = search_term.strip()
         found = queryset.filter(reference_key__in=keys_of(term)) if term else queryset
         return found, False
@@ -65,24 +65,21 @@ class VerificationAdmin(ReadOnlyAdmin):
         """Add the timeline."""
         row: Model | None = kwargs.get("obj")
         if isinstance(row, Verification):
-            shown = request.user.has_perm(CUSTOMERS)
+            shown = sees_customers(request)
             paid = self._paid(row)
-            context["story"] = tell(row, paid, customers_shown=shown)
+            context["timeline"] = build_timeline(row, paid, customers_shown=shown)
         return super().render_change_form(request, context, *args, **kwargs)
 
     @admin.display(description=gettext_lazy("reference"), ordering="reference")
     def code(self, row: Verification) -> SafeString:
-        """Show the reference."""
         return ltr(row.reference)
 
     @admin.display(description=gettext_lazy("payment"))
     def payment(self, row: Verification) -> SafeString | str:
-        """Lead to the payment, once the service has told us of one."""
         paid = self._paid(row)
         if paid is None:
-            return _("The service has told us of no payment under this reference.")
-        name = "admin:payments_pages_transaction_change"
-        url = reverse(name, args=[paid.pk], current_app=self.admin_site.name)
+            return _("The service has not reported a payment with this reference.")
+        url = self.reverse("payments_pages_transaction_change", paid.pk)
         return format_html('<a href="{}">{}</a>', url, _("Open the payment"))
 
     def _paid(self, row: Verification) -> Transaction | None:
@@ -94,41 +91,35 @@ class VerificationAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("mode"))
     def money_mode(self, row: Verification) -> str:
-        """Say whether it is about test or live money."""
         return mode_name(row.mode)
 
     @admin.display(description=gettext_lazy("claimed page"))
     def claimed(self, row: Verification) -> SafeString | str:
-        """Name the page that the payer came back by."""
         page = row.page_claim and PaymentPage.objects.filter(token=row.page_claim).first()
         return format_html('<bdi dir="auto">{}</bdi>', page.name) if page else "–"
 
     @admin.display(description=gettext_lazy("last asked"), ordering="asked_at")
     def asked(self, row: Verification) -> SafeString | str:
-        """Show when the service was asked last."""
-        return moment(row.asked_at) or "–"
+        return format_time(row.asked_at) or "–"
 
     @admin.display(description=gettext_lazy("next ask"), ordering="next_at")
     def next(self, row: Verification) -> SafeString | str:
-        """Show when it is asked about next."""
-        return moment(row.next_at) or "–"
+        return format_time(row.next_at) or "–"
 
     @admin.display(description=gettext_lazy("last error"))
     def error(self, row: Verification) -> SafeString:
-        """Show why the last ask gave no answer."""
-        return own_words(row.last_error)
+        return quoted(row.last_error)
 
     @admin.display(description=gettext_lazy("last named"), ordering="named_at")
+    # When a trusted source last named it: the schedule counts from then.
     def named(self, row: Verification) -> SafeString:
-        """Show when somebody trusted last named it: the schedule counts from then."""
-        return moment(row.named_at)
+        return format_time(row.named_at)
 
     @admin.display(description=gettext_lazy("signed success"))
+    # When a signed webhook first said that it is paid.
     def signed(self, row: Verification) -> SafeString | str:
-        """Show when a signed webhook first said that it is paid."""
-        return moment(row.signed_success_at) or "–"
+        return format_time(row.signed_success_at) or "–"
 
     @admin.display(description=gettext_lazy("first seen"), ordering="created_at")
     def seen(self, row: Verification) -> SafeString:
-        """Show when it first came."""
-        return moment(row.created_at)
+        return format_time(row.created_at)

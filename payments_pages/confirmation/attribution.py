@@ -17,6 +17,7 @@ from payments_pages.conf import conf
 from payments_pages.confirmation.policy import Expectation, Facts, Offer, fits
 from payments_pages.confirmation.statements import EXPECTED_BY_KEY, PAGE_BY_TOKEN
 from payments_pages.exceptions import InvalidReference
+from payments_pages.ids import parse_id
 from payments_pages.models import ExpectedPayment, PaymentPage, Transaction, primary_alias
 from payments_pages.references import check_reference, reference_key, text_key
 
@@ -29,9 +30,6 @@ __all__ = [
     "facts_of",
     "giving_way",
 ]
-
-_ID_DIGITS = 18
-"""Digits that always fit 64 bits; no number of a page has been seen with more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,11 +219,8 @@ def _token(value: object) -> dict[str, object] | None:
 
 
 def _number(value: object) -> dict[str, object] | None:
-    text = str(value)
-    # The length first: Python refuses to read more than 4,300 digits, and a payer may write them.
-    if not (text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS):
-        return None
-    return {"domain": conf.mode, "remote_id": int(text)}
+    remote_id = parse_id(str(value))
+    return None if remote_id is None else {"domain": conf.mode, "remote_id": remote_id}
 
 
 def _slug(value: object) -> dict[str, object] | None:

@@ -1,12 +1,14 @@
-"""What the merchant's people do: decide about held payments, count, export, grant roles, forget.
+"""What the merchant's staff do: decide about payments, count, export, grant roles, delete old data.
 
 No HTML here: the admin and the commands call these functions.
 """
 
-from payments_pages.staff.attention import CAP, Attention, read_attention
+from payments_pages.staff.attention import ATTENTION_CAP, Attention, read_attention
 from payments_pages.staff.decisions import (
     ATTRIBUTABLE,
     NOTE_LENGTH,
+    StaffDecision,
+    add_note,
     approve,
     attribute,
     is_of_other_mode,
@@ -14,10 +16,11 @@ from payments_pages.staff.decisions import (
     may_attribute,
     may_reject,
     may_retry,
-    note,
     reject,
     retry,
     stop_asking,
+    verify,
+    verify_reference,
 )
 from payments_pages.staff.export import write_csv
 from payments_pages.staff.masking import mask_email
@@ -26,8 +29,8 @@ from payments_pages.staff.roles import Granted, make_groups
 from payments_pages.staff.totals import DAYS, Currency, Day, Figure, day_bounds, take_totals
 
 __all__ = [
+    "ATTENTION_CAP",
     "ATTRIBUTABLE",
-    "CAP",
     "DAYS",
     "NOTE_LENGTH",
     "SHORTEST",
@@ -36,6 +39,8 @@ __all__ = [
     "Day",
     "Figure",
     "Granted",
+    "StaffDecision",
+    "add_note",
     "approve",
     "attribute",
     "day_bounds",
@@ -47,7 +52,6 @@ __all__ = [
     "may_attribute",
     "may_reject",
     "may_retry",
-    "note",
     "purge_events",
     "purge_lapsed",
     "read_attention",
@@ -55,5 +59,7 @@ __all__ = [
     "retry",
     "stop_asking",
     "take_totals",
+    "verify",
+    "verify_reference",
     "write_csv",
 ]

@@ -1,4 +1,4 @@
-"""Find what staff must see to: held, failing, overdue, refused. Figures, no sentences."""
+"""Count what needs the attention of staff: held, failing, overdue. Figures, no sentences."""
 
 import datetime as dt
 from collections import Counter
@@ -31,30 +31,36 @@ from payments_pages.exceptions import AuthenticationFailed, ConfigurationError, 
 from payments_pages.models import Fulfilment, Verification, primary_alias
 from payments_pages.references import text_key
 
-__all__ = ["CAP", "Attention", "read_attention"]
+__all__ = ["ATTENTION_CAP", "Attention", "read_attention"]
 
-CAP = 100
-"""Rows counted of each kind: above it nobody needs the exact figure, and counting costs."""
+ATTENTION_CAP = 100
+"""Rows counted of each kind at most: above it nobody needs the exact number."""
 KEY_REFUSED_WITHIN = 3600
-"""Seconds for which a refused key is news; the next answer takes the trace away."""
+"""Seconds for which a refused key is shown; the next successful answer clears the error."""
 
 Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
-    """Give the counts, each `CAP + 1` when there are more, and what else is wrong.
+    """Counts of what needs attention, each at most `ATTENTION_CAP + 1`, and what else is wrong.
 
-    `held` waits for a decision; `spent` are deliveries that failed too often or for good;
-    `failing` will be tried again by themselves; `overrun` are being delivered for longer than
-    their lease: a process has died, or a handler hangs; `unknown` are references that somebody vouched
-    for and the service does not know. `contradicted` were called paid by a signed message and not
-    by the service; `unrecorded` could not be written down; `open_for_long` has the service called
-    open for weeks; `lapsed` were given up. `other_mode_verifications` and `other_mode_fulfilments` were left behind when
-    `MODE` was changed: no sweep takes them while it is not that again. `overdue` is the age of the oldest due row, if it is older
-    than `OVERDUE`. `key_refused_at` is when our key last failed; `pause` the seconds for which
-    this process asks nothing, since the service kept failing. `unread` says that the database
-    could not be read, `missing` which setting is missing or wrong.
+    - `held`: wait for a decision of staff.
+    - `spent`: deliveries that failed too often, or for good.
+    - `failing`: deliveries that will be retried automatically.
+    - `overrun`: deliveries that run longer than their lease: a process died, or a handler hangs.
+    - `unknown`: references from a trusted source that the service does not know.
+    - `contradicted`: a signed message said that they are paid; the service does not confirm it.
+    - `unrecorded`: the service's answer could not be saved.
+    - `open_for_long`: the service has called them open for weeks.
+    - `lapsed`: references from a trusted source that are no longer asked about.
+    - `other_mode_verifications`, `other_mode_fulfilments`: belong to the other mode; no sweep takes
+      them until `MODE` is switched back.
+    - `overdue`: the age of the oldest due row, if it is more than `OVERDUE`.
+    - `key_refused_at`: when the service last refused our key.
+    - `pause`: seconds for which this process makes no calls, since the service kept failing.
+    - `unread`: the database could not be read.
+    - `missing`: which setting is missing or wrong.
     """
 
     held: int = 0
@@ -74,23 +80,18 @@ class Attention:
     unread: bool = False
     missing: str = ""
 
-    @property
-    def is_empty(self) -> bool:
-        """Say that there is nothing to see to."""
-        return self == Attention()
-
 
 def read_attention() -> Attention:
-    """Read what needs attention, in fifteen queries; never raise for what is read here.
+    """Count what needs attention, in fifteen queries.
 
-    A busy or broken database, or a missing setting, is itself something to see to.
+    A database that is busy or down, or a missing setting, is reported in the result, not raised.
     """
     missing: list[str] = []
     unread: list[bool] = []
 
     def read(ask: Callable[[], Found], otherwise: Found) -> Found:
         if unread:
-            return otherwise  # one wait for a database that does not answer is enough
+            return otherwise  # do not wait again for a database that did not answer
         try:
             with _savepoint():
                 return ask()
@@ -124,36 +125,36 @@ def read_attention() -> Attention:
 
 
 def _savepoint() -> AbstractContextManager[Any]:
-    """Keep the request's own transaction usable, where it has one, when a query fails."""
+    """Return a savepoint, so that a failed query does not break the request's own transaction."""
     using = primary_alias(Fulfilment)
     inside = connections[using].in_atomic_block
     return db_transaction.atomic(using=using) if inside else nullcontext()
 
 
 def _read_required() -> None:
-    """Read what the path cannot do without; what is missing raises."""
+    """Read the required settings; raise `ConfigurationError` if one is missing."""
     for name in ("mode", "secret_key", "base_url", "pay_url", "handler"):
         getattr(conf, name)
 
 
 def _held_reasons() -> Counter[str]:
-    """Count what is held by its reason, `CAP + 1` of the policy's holds and of the others at most.
+    """Count holds by reason: at most `ATTENTION_CAP + 1` of the policy's and as many others.
 
-    Without those that wait for nobody.
+    Without holds that no staff need to see, such as payments of another site.
     """
     rows = _in_state(FulfilmentState.HELD)
     policy = rows.filter(loud_holds()).values_list("reason", flat=True)
     others = rows.exclude(reason__in=POLICY_REASONS).values_list("reason", flat=True)
-    return Counter([*policy[: CAP + 1], *others[: CAP + 1]])
+    return Counter([*policy[: ATTENTION_CAP + 1], *others[: ATTENTION_CAP + 1]])
 
 
 def _failing() -> int:
-    """Count what will be tried again, among the newest that fail: of this mode alone.
+    """Count deliveries that will be retried, among the newest; of this mode only.
 
-    By the keys, here: asked to leave the other mode out, PostgreSQL reads a table for it.
+    The mode is compared in Python, by the keys: in SQL, PostgreSQL would scan a table for it.
     """
     rows = _in_state(FulfilmentState.FAILED).order_by("-transaction_id")
-    found = rows.values_list("transaction__reference", "reference_key")[: CAP + 1]
+    found = rows.values_list("transaction__reference", "reference_key")[: ATTENTION_CAP + 1]
     mode = conf.mode_or_blank
     return sum(not mode or text_key(mode, reference) == key for reference, key in found)
 
@@ -185,7 +186,7 @@ def _overdue() -> dt.timedelta | None:
 
 
 def _key_refused_at() -> dt.datetime | None:
-    """Find the last ask that failed for our key; those that were answered since hold no error."""
+    """Return when a call last failed because of our key; a later answer clears the error."""
     ours = Q(last_error__startswith=AuthenticationFailed.__name__)
     ours |= Q(last_error__startswith=UnusableKey.__name__)
     rows = Verification.objects.primary().filter(
@@ -196,4 +197,4 @@ def _key_refused_at() -> dt.datetime | None:
 
 
 def _count(rows: "QuerySet[Any]") -> int:
-    return rows[: CAP + 1].count()
+    return rows[: ATTENTION_CAP + 1].count()

@@ -1,8 +1,11 @@
-"""Carry out what staff decide about a payment: retry, approve, reject, attribute, note.
+"""Carry out what staff decide about a payment: verify, retry, approve, reject, attribute, note.
 
-Each is a compare-and-set on the state staff saw, with its line in the timeline, in one
-transaction; the delivery itself then goes through the path like any other.
+Every decision has the signature of `StaffDecision`. Those about the delivery are a compare-and-set
+on the state that staff saw (`transaction.fulfilment`), which writes the line of the timeline in
+the same database transaction; the delivery itself then goes through the path like any other.
 """
+
+from typing import Protocol
 
 from django.db import transaction as db_transaction
 from django.db.models import F
@@ -18,7 +21,13 @@ from payments_pages.choices import (
     VerificationState,
 )
 from payments_pages.conf import conf
-from payments_pages.confirmation import POLICY_REASONS, assign, confirm_payment, unmoved
+from payments_pages.confirmation import (
+    POLICY_REASONS,
+    Confirmation,
+    assign,
+    confirm_payment,
+    unmoved,
+)
 from payments_pages.db import UtcNow, change_unless_held, retry_transient
 from payments_pages.exceptions import DecisionError
 from payments_pages.models import (
@@ -34,6 +43,8 @@ from payments_pages.references import text_key
 __all__ = [
     "ATTRIBUTABLE",
     "NOTE_LENGTH",
+    "StaffDecision",
+    "add_note",
     "approve",
     "attribute",
     "is_of_other_mode",
@@ -41,10 +52,11 @@ __all__ = [
     "may_attribute",
     "may_reject",
     "may_retry",
-    "note",
     "reject",
     "retry",
     "stop_asking",
+    "verify",
+    "verify_reference",
 ]
 
 ATTRIBUTABLE = frozenset(
@@ -58,19 +70,43 @@ ATTRIBUTABLE = frozenset(
         Reason.DUPLICATE_PAYMENT,
     }
 )
-"""Holds that naming another page can end."""
+"""Reasons of holds that naming another page can end."""
 NOTE_LENGTH = 2000
-"""Characters of a note or a reason."""
+"""Characters of a note or a reason at most."""
 
 _WAITING = frozenset({FulfilmentState.PENDING, FulfilmentState.FAILED})
 _GIVEN = frozenset({Outcome.DELIVERED, Outcome.DELIVERING, Outcome.DELIVERY_FAILED})
 
 
-def is_of_other_mode(fulfilment: Fulfilment) -> bool:
-    """Say whether it was opened while `MODE` was the other one; False while that cannot be told.
+class StaffDecision(Protocol):
+    """The signature of every decision about one payment."""
 
-    The path would find nothing under its key now, and take its reference for a new one. So it
-    waits until `MODE` is that again, or is rejected. Needs `fulfilment.transaction`.
+    def __call__(
+        self,
+        transaction: Transaction,
+        *,
+        actor: str,
+        note: str = "",
+        page: PaymentPage | None = None,
+        door: Door = Door.ADMIN,
+    ) -> Outcome | bool | None:
+        """Carry the decision out; return its `Outcome`, or True where there is none.
+
+        None or False: nothing was done. The decision is not possible in the state that
+        `transaction.fulfilment` has, or the row has changed since it was read.
+
+        - `actor`: the person's user name, for the timeline.
+        - `note`: their reason; `verify` ignores it.
+        - `page`: the page that is paid for; only `attribute` uses it.
+        - `door`: where the person decided.
+        """
+
+
+def is_of_other_mode(fulfilment: Fulfilment) -> bool:
+    """Say whether the row was created under the other `MODE`; False while the mode is not known.
+
+    The reference key includes the mode: verifying it now would create a second row. So it waits
+    until `MODE` is switched back, or until staff reject it. Needs `fulfilment.transaction`.
     """
     mode = conf.mode_or_blank
     return bool(mode) and fulfilment.reference_key != text_key(
@@ -78,86 +114,137 @@ def is_of_other_mode(fulfilment: Fulfilment) -> bool:
     )
 
 
-def may_retry(fulfilment: Fulfilment) -> bool:
+def may_retry(transaction: Transaction) -> bool:
     """Say whether a delivery can be tried again: it failed, for now or too often."""
-    if fulfilment.state == FulfilmentState.HELD:
-        failed = fulfilment.reason not in POLICY_REASONS
-    else:
-        failed = fulfilment.state in _WAITING
-    return failed and not is_of_other_mode(fulfilment)
+    row = _fulfilment_of(transaction)
+    if row is None or is_of_other_mode(row):
+        return False
+    if row.state == FulfilmentState.HELD:
+        return row.reason not in POLICY_REASONS
+    return row.state in _WAITING
 
 
-def may_approve(fulfilment: Fulfilment) -> bool:
+def may_approve(transaction: Transaction) -> bool:
     """Say whether staff may accept it against the policy.
 
-    Never a payment whose own mode is not the one it was opened under, whatever holds it: a
-    reference is one per mode, so once `MODE` is set right the same payment is another row, and
-    would be delivered a second time. Such a hold ends by rejecting it. Nor one whose money went
-    back to the payer.
+    Never if it was reversed, and never if the payment's mode (`domain`) is not the mode of its row,
+    whatever the reason of the hold: the reference key includes the mode, so after `MODE` is
+    corrected the same payment gets a second row and would be delivered twice. Staff reject such a
+    hold.
     """
+    row = _fulfilment_of(transaction)
     return (
-        fulfilment.state == FulfilmentState.HELD
-        and fulfilment.transaction.status == "success"
-        and fulfilment.reason in POLICY_REASONS
-        and _is_of_own_mode(fulfilment)
-        and not is_of_other_mode(fulfilment)
+        row is not None
+        and row.state == FulfilmentState.HELD
+        and row.reason in POLICY_REASONS
+        and transaction.status == "success"
+        and row.reference_key == text_key(transaction.domain, transaction.reference)
+        and not is_of_other_mode(row)
     )
 
 
-def _is_of_own_mode(fulfilment: Fulfilment) -> bool:
-    paid = fulfilment.transaction
-    return fulfilment.reference_key == text_key(paid.domain, paid.reference)
-
-
-def may_reject(fulfilment: Fulfilment) -> bool:
+def may_reject(transaction: Transaction) -> bool:
     """Say whether it can be refused: it is held, or was never delivered."""
-    return fulfilment.state == FulfilmentState.HELD or fulfilment.state in _WAITING
+    row = _fulfilment_of(transaction)
+    return row is not None and (row.state == FulfilmentState.HELD or row.state in _WAITING)
 
 
-def may_attribute(fulfilment: Fulfilment) -> bool:
-    """Say whether naming a page can help: it is held for want of one, or the page does not fit.
+def may_attribute(transaction: Transaction) -> bool:
+    """Say whether naming a page can help: the payment has none, or does not fit the one it has.
 
-    What the merchant's own code expected of a reference is not overruled (our decision): that is
-    approved or rejected. `fulfilment.transaction` must be at hand.
+    Not if the merchant's own code expected this reference (our decision): staff approve or reject
+    such a payment.
     """
+    row = _fulfilment_of(transaction)
     return (
-        fulfilment.state == FulfilmentState.HELD
-        and fulfilment.reason in ATTRIBUTABLE
-        and fulfilment.transaction.attributed_by != Attributed.EXPECTED
-        and not is_of_other_mode(fulfilment)
+        row is not None
+        and row.state == FulfilmentState.HELD
+        and row.reason in ATTRIBUTABLE
+        and transaction.attributed_by != Attributed.EXPECTED
+        and not is_of_other_mode(row)
     )
 
 
-def retry(fulfilment: Fulfilment, *, actor: str) -> Outcome | None:
-    """Try the delivery again now; None when its state has moved on meanwhile."""
-    if not may_retry(fulfilment):
+def _fulfilment_of(transaction: Transaction) -> Fulfilment | None:
+    row: Fulfilment | None = getattr(transaction, "fulfilment", None)
+    return row
+
+
+def verify(
+    transaction: Transaction,
+    *,
+    actor: str,
+    note: str = "",
+    page: PaymentPage | None = None,
+    door: Door = Door.ADMIN,
+) -> Outcome:
+    """Ask the service about the payment now, and do what follows from the answer."""
+    return verify_reference(transaction.reference, actor=actor, door=door).outcome
+
+
+def verify_reference(reference: str, *, actor: str, door: Door = Door.ADMIN) -> Confirmation:
+    """Ask the service about a reference that staff name, whatever is known about it."""
+    return confirm_payment(
+        reference, door=door, refresh=True, vouched=True, deliver_now=True, actor=actor
+    )
+
+
+def retry(
+    transaction: Transaction,
+    *,
+    actor: str,
+    note: str = "",
+    page: PaymentPage | None = None,
+    door: Door = Door.ADMIN,
+) -> Outcome | None:
+    """Try the delivery again now."""
+    if not may_retry(transaction):
         return None
-    return _deliver(fulfilment, EventKind.RETRIED, actor=actor, note="")
+    fulfilment = transaction.fulfilment
+    return _deliver(fulfilment, EventKind.RETRIED, actor=actor, note=note, door=door)
 
 
-def approve(fulfilment: Fulfilment, *, actor: str, note: str) -> Outcome | None:
-    """Deliver what the policy held; None when its state has moved on meanwhile.
+def approve(
+    transaction: Transaction,
+    *,
+    actor: str,
+    note: str = "",
+    page: PaymentPage | None = None,
+    door: Door = Door.ADMIN,
+) -> Outcome | None:
+    """Deliver what the policy held.
 
-    The service is asked first. Raise `DecisionError` for what it does not call a success any more,
-    or when it gives no answer: then nothing is delivered, and the hold stays.
+    The service is asked first. Raise `DecisionError` if its answer is not a success any more, or
+    if it gives no answer: then nothing is delivered, and the hold stays.
     """
-    if not may_approve(fulfilment):
+    if not may_approve(transaction):
         return None
-    asked = _ask_first(fulfilment, actor)
+    fulfilment = transaction.fulfilment
+    asked = _ask_first(fulfilment, actor, door)
     if asked is None:
         return None
-    given = _deliver(fulfilment, EventKind.APPROVED, actor=actor, note=note, decided_by=actor)
-    # By the new answer the rules themselves may have accepted it.
+    given = _deliver(
+        fulfilment, EventKind.APPROVED, actor=actor, note=note, door=door, decided_by=actor
+    )
+    # By the new answer the policy itself may have accepted it.
     return given or (asked if asked in _GIVEN else None)
 
 
-def reject(fulfilment: Fulfilment, *, actor: str, note: str) -> bool:
-    """Refuse it for good; the money is given back by other means. False: it has moved on."""
-    return may_reject(fulfilment) and _move(
-        fulfilment,
+def reject(
+    transaction: Transaction,
+    *,
+    actor: str,
+    note: str = "",
+    page: PaymentPage | None = None,
+    door: Door = Door.ADMIN,
+) -> bool:
+    """Refuse the payment for good. The money must be refunded at the service."""
+    return may_reject(transaction) and _move(
+        transaction.fulfilment,
         EventKind.REJECTED,
         actor=actor,
         note=note,
+        door=door,
         state=FulfilmentState.REJECTED,
         decided_by=actor,
         next_at=None,
@@ -165,20 +252,23 @@ def reject(fulfilment: Fulfilment, *, actor: str, note: str) -> bool:
 
 
 def attribute(
-    fulfilment: Fulfilment,
-    page: PaymentPage,
+    transaction: Transaction,
     *,
     actor: str,
     note: str = "",
+    page: PaymentPage | None = None,
     door: Door = Door.ADMIN,
 ) -> Outcome | None:
     """Say which page it pays for; the policy decides again, and what it accepts is delivered.
 
-    `HELD` when the payment does not fit that page either. None when its state has moved on. The
-    service is asked first, as for `approve`; raise `DecisionError` as that does.
+    `HELD` when the payment does not fit that page either. The service is asked first, and
+    `DecisionError` raised, as in `approve`. Raise `ValueError` without a page.
     """
-    if not may_attribute(fulfilment):
+    if page is None:
+        raise ValueError("Name the page that it pays for.")
+    if not may_attribute(transaction):
         return None
+    fulfilment = transaction.fulfilment
     if _ask_first(fulfilment, actor, door) is None:
         return None
     decided = retry_transient(
@@ -192,24 +282,32 @@ def attribute(
     return _confirm(fulfilment, actor, door)
 
 
-def note(transaction: Transaction, text: str, *, actor: str) -> None:
+def add_note(
+    transaction: Transaction,
+    *,
+    actor: str,
+    note: str = "",
+    page: PaymentPage | None = None,
+    door: Door = Door.ADMIN,
+) -> bool:
     """Append a note to the timeline; raise `ValueError` for a blank or too long one."""
-    if not text.strip() or len(text) > NOTE_LENGTH:
+    if not note.strip() or len(note) > NOTE_LENGTH:
         raise ValueError(f"A note has between 1 and {NOTE_LENGTH} characters.")
     Event.objects.using(primary_alias(Event)).create(
         reference_key=transaction.reference_key,
         kind=EventKind.NOTED,
-        door=Door.ADMIN,
+        door=door,
         actor=actor,
-        detail=text,
+        detail=note,
     )
+    return True
 
 
 def stop_asking(row: Verification, *, actor: str) -> bool:
-    """Ask no more about a reference until somebody names it again; False: it has moved on.
+    """Stop asking about a reference until it comes in again; False if its row has changed.
 
-    For a payment that the service has called open for weeks, or a signed success that it never
-    confirms. An ask under way is not cut off: try again once it has ended.
+    For a payment that the service has called open for weeks, or for a signed success that it never
+    confirms. False also while a call about it is running: try again when it has ended.
     """
     ended = Verification.objects.primary().filter(
         pk=row.pk,
@@ -220,7 +318,7 @@ def stop_asking(row: Verification, *, actor: str) -> bool:
 
     def stop(_number: int) -> bool:
         with db_transaction.atomic(using=using):
-            # The attempt rises, so that a second try after a lost answer finds that it has moved.
+            # Counted as an attempt: a second try after a lost answer then finds the row changed.
             stopped = ended.update(
                 state=VerificationState.ENDED, next_at=None, attempts=F("attempts") + 1
             )
@@ -237,37 +335,31 @@ def stop_asking(row: Verification, *, actor: str) -> bool:
 
 
 def _deliver(
-    fulfilment: Fulfilment, kind: EventKind, *, actor: str, note: str, **changes: object
+    fulfilment: Fulfilment, kind: EventKind, *, actor: str, note: str, door: Door, **changes: object
 ) -> Outcome | None:
     moved = _move(
         fulfilment,
         kind,
         actor=actor,
         note=note,
+        door=door,
         state=FulfilmentState.PENDING,
         reason=Reason.NONE,
         next_at=UtcNow(),
         **changes,
     )
-    return _confirm(fulfilment, actor) if moved else None
+    return _confirm(fulfilment, actor, door) if moved else None
 
 
-def _ask_first(fulfilment: Fulfilment, actor: str, door: Door = Door.ADMIN) -> Outcome | None:
-    """Ask the service whether it is still paid; what the answer changes is recorded as always.
+def _ask_first(fulfilment: Fulfilment, actor: str, door: Door) -> Outcome | None:
+    """Ask the service whether it is still paid, and record the answer as every door does.
 
-    The money may have gone back hours ago, and nobody told us. Return what came of asking; None,
-    and ask nothing, when it is not as it was seen.
+    The payment may have been reversed hours ago without a webhook. Return the outcome; None,
+    without a call, if the row is not as staff saw it.
     """
     if not unmoved(fulfilment).filter(pk=fulfilment.pk).exists():
         return None
-    found = confirm_payment(
-        fulfilment.transaction.reference,
-        door=door,
-        refresh=True,
-        vouched=True,
-        deliver_now=True,
-        actor=actor,
-    )
+    found = verify_reference(fulfilment.transaction.reference, actor=actor, door=door)
     mirrored = found.transaction.status if found.transaction is not None else ""
     if not found.answered:
         raise DecisionError(
@@ -285,7 +377,7 @@ def _ask_first(fulfilment: Fulfilment, actor: str, door: Door = Door.ADMIN) -> O
     return found.outcome
 
 
-def _confirm(fulfilment: Fulfilment, actor: str, door: Door = Door.ADMIN) -> Outcome:
+def _confirm(fulfilment: Fulfilment, actor: str, door: Door) -> Outcome:
     return confirm_payment(
         fulfilment.transaction.reference,
         door=door,
@@ -296,11 +388,11 @@ def _confirm(fulfilment: Fulfilment, actor: str, door: Door = Door.ADMIN) -> Out
 
 
 def _move(
-    fulfilment: Fulfilment, kind: EventKind, *, actor: str, note: str, **changes: object
+    fulfilment: Fulfilment, kind: EventKind, *, actor: str, note: str, door: Door, **changes: object
 ) -> bool:
-    """Move it on from where it was seen; False at once when somebody is delivering it.
+    """Change the row if it is still as staff saw it; False also while a delivery locks it.
 
-    A commit whose answer is lost looks as if it had moved.
+    If the answer to a commit is lost, the second try finds the row changed and returns False.
     """
     if note:
         changes["note"] = note
@@ -312,7 +404,7 @@ def _move(
             Event.objects.using(primary_alias(Event)).create(
                 reference_key=fulfilment.reference_key,
                 kind=kind,
-                door=Door.ADMIN,
+                door=door,
                 actor=actor,
                 detail=note,
             )

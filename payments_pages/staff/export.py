@@ -1,9 +1,9 @@
 """Write transactions as CSV, any number of them in constant memory.
 
-Rows are read in short queries of `CHUNK` rows, each beginning where the last one ended, newest
-first: no cursor, no transaction and no snapshot stays open for as long as somebody downloads, and
-MariaDB's driver, which would fetch a whole result at once, holds one chunk. A payment that comes
-during the export is not in it; one that changes meanwhile is there once, before or after.
+Rows are read in short queries of `CHUNK` rows, newest first, each starting where the last one
+ended: no cursor, transaction or snapshot stays open during the download, and MariaDB's driver,
+which fetches a whole result at once, holds one chunk. A payment that arrives during the export is
+not in it; one that changes meanwhile is in it once, as it was before or after the change.
 """
 
 import csv
@@ -28,7 +28,7 @@ logger = logging.getLogger("payments_pages.export")
 
 CHUNK: Final = 2000
 INCOMPLETE: Final = "EXPORT INCOMPLETE"
-"""What stands in the last row of an export that broke off."""
+"""The last row of an export that failed."""
 
 CUSTOMER_COLUMNS: Final = ("customer_email", "customer_name", "customer_phone", "ip_address")
 COLUMNS: Final = (
@@ -36,9 +36,9 @@ COLUMNS: Final = (
     "fees_minor", "fees", "channel", "mode", "page_slug", "page_name", "paid_at", "created_at",
     "verified_at", "delivered_at", *CUSTOMER_COLUMNS,
 )  # fmt: skip
-"""The header: names that no language and no version changes, so that a program can rely on them.
+"""The header. The names are the same in every language and version: programs can rely on them.
 
-Nothing of the card is exported, and no metadata, which may hold anything a payer typed.
+No card data is exported, and no metadata, which may contain anything that a payer typed.
 """
 
 _READ = (
@@ -47,8 +47,8 @@ _READ = (
     "verified_at", "fulfilment__delivered_at", "customer_email", "customer", "ip_address",
 )  # fmt: skip
 
-# What spreadsheets take for the beginning of a formula, also behind blanks and marks that do not
-# show, and where a spreadsheet that splits at semicolons or lines would begin a cell.
+# The characters that start a formula in a spreadsheet, also after blanks and invisible marks, and
+# at each place where a spreadsheet that splits at semicolons or line ends would start a cell.
 _FORMULA = re.compile(
     "(^|[;\t\r\n])"
     "([ \u00a0\u00ad\u061c\u180e\u2000-\u200f\u2028-\u202e\u202f\u205f-\u206f\u3000\ufeff\"']*)"
@@ -62,11 +62,13 @@ def write_csv(
 ) -> Iterator[bytes]:
     """Yield a CSV file of `COLUMNS`: UTF-8 with a byte order mark, CRLF, a chunk at a time.
 
-    `amount_minor` and `fees_minor` are integers; `amount` and `fees` the same in major units,
-    empty where the currency's decimals are not known. Times are ISO 8601 in the project's zone.
-    Without `customers_shown` the `CUSTOMER_COLUMNS` are masked. Breaks off with a row that says
-    `INCOMPLETE` and then raises what happened: neither a person nor a program must take a part
-    for the whole.
+    - `amount_minor`, `fees_minor`: integers of minor units.
+    - `amount`, `fees`: the same in major units; empty if the currency's decimals are not known.
+    - Times: ISO 8601 in the project's time zone.
+    - `CUSTOMER_COLUMNS`: masked without `customers_shown`.
+
+    After an error the last row says `INCOMPLETE`, and the error is raised: neither a person nor a
+    program must mistake a part for the whole.
     """
     lines = _Lines()
     lines.write(COLUMNS)
@@ -78,7 +80,7 @@ def write_csv(
                 lines.write(_cells(row, exponents, customers_shown=customers_shown))
             yield lines.take()
     except Exception as error:
-        # No traceback here: it goes on to the server, and a database's words may quote a payer's.
+        # Without the traceback: a database's message may quote a payer. The server logs the error.
         name = type(error).__name__
         logger.error("export.broke_off: %s", name, extra={"error": name})  # noqa: TRY400
         lines.take()
@@ -88,19 +90,19 @@ def write_csv(
 
 
 def neutralise(text: str) -> str:
-    """Put an apostrophe before what a spreadsheet would run as a formula (case C51)."""
+    """Put an apostrophe before a text that a spreadsheet would run as a formula."""
     return _CONTROL_FIRST.sub("'", _FORMULA.sub(r"\1'\2", text))
 
 
 class _Lines:
-    """Collect lines and give them away as bytes."""
+    """A buffer of CSV lines, taken as bytes."""
 
     def __init__(self) -> None:
         self._text = io.StringIO(newline="")
         self.write = csv.writer(self._text).writerow
 
     def take(self) -> bytes:
-        """Return what was written since the last time."""
+        """Return the bytes written since the last call."""
         taken = self._text.getvalue().encode()
         self._text.seek(0)
         self._text.truncate()
@@ -108,7 +110,7 @@ class _Lines:
 
 
 def _chunks(transactions: QuerySet[Transaction]) -> Iterator[list[tuple[Any, ...]]]:
-    """Yield the rows from the newest to the oldest; each query goes on below the last one's."""
+    """Yield the rows from the newest to the oldest; each query continues after the last row."""
     ordered = transactions.order_by("-pk").values_list(*_READ)
     rest = ordered
     while chunk := list(rest[:CHUNK]):
@@ -135,7 +137,7 @@ def _cells(
         neutralise(status),
         state or "",
         reason or "",
-        # Figures are ours, and a spreadsheet must be able to add them up: -5 stays a number.
+        # Not neutralised: these are our integers, which a spreadsheet must be able to sum, also -5.
         "" if amount is None else amount,
         _major(amount, exponent),
         neutralise(currency),
@@ -169,6 +171,6 @@ def _full_name(customer: Any) -> str:
 
 
 def _text_of(customer: Any, key: str) -> str:
-    """Read a text of the kept JSON, which may be anything at all; a phone may be a number."""
+    """Return a text of the stored JSON, which may have any shape; a phone may be a number."""
     value = customer.get(key) if isinstance(customer, Mapping) else None
     return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""

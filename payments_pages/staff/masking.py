@@ -1,7 +1,7 @@
-"""Show just enough of a payer's details to tell two payers apart, and not enough to reach one.
+"""Mask a payer's details: enough is left to tell two payers apart, not enough to contact one.
 
-For staff without the permission to see customers' details (our decision). Everything is masked by
-one character, and nothing that cannot be read as what it should be is let through.
+For staff without the permission to see customers' details (our decision). A text that does not
+have the expected form is hidden whole.
 """
 
 __all__ = ["MASK", "mask_email", "mask_name", "mask_phone", "mask_whole"]
@@ -31,5 +31,5 @@ def mask_phone(text: str) -> str:
 
 
 def mask_whole(text: str) -> str:
-    """Hide all of it, but not whether there is something."""
+    """Hide the whole text; `""` stays empty."""
     return MASK if text.strip() else ""

@@ -1,11 +1,14 @@
-"""Delete what has served its time, and blank what is known of payers, without breaking "once".
+"""Delete old rows and payers' personal data, without breaking "delivered exactly once".
 
-What stays for ever is the promise itself: `Fulfilment` and `Transaction`, whose unique keys make
-a second delivery impossible, and the `Verification` of every reference that has a transaction:
-it is what answers for a settled reference without asking the service. What may go is the
-timeline, on which nothing depends; references given up without a transaction, which begin anew
-if they ever come again; and payers' personal data, which no decision needs once the value is
-given. Rows are taken in batches by primary key, each in a short transaction of its own.
+Never deleted are `Fulfilment` and `Transaction`, whose unique keys make a second delivery
+impossible, and the `Verification` of a reference that has a transaction, which answers for a
+settled reference without a call. Deleted or blanked are:
+
+- the timeline, on which nothing depends;
+- references without a transaction that are no longer asked about; one that comes in again is new;
+- payers' personal data, which no decision needs after the delivery.
+
+Rows are processed in batches by primary key, each in a short transaction of its own.
 """
 
 import datetime as dt
@@ -21,7 +24,7 @@ from payments_pages.models import Event, Fulfilment, Transaction, Verification, 
 __all__ = ["SHORTEST", "forget_payers", "purge_events", "purge_lapsed"]
 
 SHORTEST = dt.timedelta(days=30)
-"""Nothing younger is taken: until then staff, payers and the service still come back (our decision)."""
+"""Nothing younger is deleted: staff, payers and the service may still need it (our decision)."""
 
 FINAL = (FulfilmentState.DELIVERED, FulfilmentState.REJECTED)
 OPEN = (VerificationState.DUE, VerificationState.VERIFYING, VerificationState.UNKNOWN)
@@ -30,10 +33,10 @@ Progress = Callable[[int], None]
 
 
 def purge_events(older_than: dt.timedelta, *, batch: int, dry_run: bool, progress: Progress) -> int:
-    """Delete the timeline's lines older than that; return how many.
+    """Delete lines of the timeline that are older; return how many.
 
-    Those of a payment that is paid and not given yet stay, for staff will want to read them. The
-    table is read in the order it was written in, up to the first batch that is too young: no
+    Lines of a payment that is paid but not delivered yet stay: staff will want to read them. The
+    table is read in the order of its primary key, up to the first batch that is too young, so no
     index on the time is needed.
     """
     cutoff, count = _cutoff(older_than), 0
@@ -51,11 +54,11 @@ def purge_events(older_than: dt.timedelta, *, batch: int, dry_run: bool, progres
 
 
 def purge_lapsed(older_than: dt.timedelta, *, batch: int, dry_run: bool, progress: Progress) -> int:
-    """Delete references last named before that, given up, with no transaction; return how many.
+    """Delete references without a transaction that are no longer asked about; return how many.
 
-    Such a reference was never seen to be known to the service: an abandoned popup, or one that
-    came while the service was away for days. If it comes again it is taken as new; an expected
-    payment stays and is compared as ever.
+    Only those last named before that age. The service never knew such a reference: an abandoned
+    popup, or one that came in while the service was down for days. If it comes in again, it is new;
+    its expected payment stays and is compared as before.
     """
     mirrored = Transaction.objects.primary().filter(reference_key=OuterRef("reference_key"))
     lapsed = Verification.objects.primary().filter(
@@ -63,7 +66,7 @@ def purge_lapsed(older_than: dt.timedelta, *, batch: int, dry_run: bool, progres
     )
     count = 0
     for rows in _in_batches(lapsed, (), batch):
-        # The conditions again: one of them may have come back since it was read.
+        # With the conditions again: one of them may have come in again since it was read.
         found = lapsed.filter(pk__in=[pk for (pk,) in rows])
         count += len(rows) if dry_run else found.delete()[0]
         progress(count)
@@ -73,11 +76,11 @@ def purge_lapsed(older_than: dt.timedelta, *, batch: int, dry_run: bool, progres
 def forget_payers(
     older_than: dt.timedelta, *, batch: int, dry_run: bool, progress: Progress
 ) -> int:
-    """Blank payers' data in transactions last verified before that; return in how many.
+    """Blank payers' data in transactions last verified before that age; return in how many.
 
-    Address, e-mail, customer, card, the service's log, metadata (payers' answers are in there)
-    and unreadable fields. Amount, status, page and times stay. Only where the value is given or
-    refused, or nothing was paid; verifying again would bring the data back.
+    Blanked: IP address, e-mail, customer, card, the service's log, metadata (with the payer's
+    answers) and unreadable fields. Amount, status, page and times stay. Only if the payment is
+    delivered, rejected or was never paid. Verifying it again would bring the data back.
     """
     undone = (
         Fulfilment.objects.primary().filter(transaction=OuterRef("pk")).exclude(state__in=FINAL)
@@ -117,7 +120,7 @@ def _cutoff(older_than: dt.timedelta) -> dt.datetime:
 
 
 def _in_batches(rows: Any, fields: Sequence[str], batch: int) -> Iterator[list[tuple[Any, ...]]]:
-    """Yield (pk, *fields) by primary key, `batch` rows at a time, each read anew."""
+    """Yield lists of (pk, *fields) in the order of the primary key, one query per `batch` rows."""
     last = 0
     while found := list(rows.filter(pk__gt=last).order_by("pk").values_list("pk", *fields)[:batch]):
         yield found
@@ -125,7 +128,7 @@ def _in_batches(rows: Any, fields: Sequence[str], batch: int) -> Iterator[list[t
 
 
 def _open_keys(keys: set[str]) -> set[str]:
-    """Return those that are paid and neither given nor refused."""
+    """Return the keys of payments that are paid and neither delivered nor rejected."""
     using = primary_alias(Fulfilment)
     undone = Fulfilment.objects.using(using).filter(reference_key__in=keys)
     return set(undone.exclude(state__in=FINAL).values_list("reference_key", flat=True))

@@ -1,8 +1,7 @@
-"""Name three roles of staff, and make a group of Django's for each.
+"""Three roles of staff, and a Django group for each.
 
-Duties are separate: who looks changes nothing; who works off the list cannot decide against the
-rules, set a price or carry payments out; who can do that is a manager. Nobody can delete a
-payment, or a page that the service has.
+Viewers cannot change anything. Operators work the queue but cannot override the policy, set prices
+or export. Managers can. Nobody can delete a payment, or a page that the service has.
 """
 
 from collections.abc import Iterable
@@ -21,7 +20,7 @@ APP: Final = "payments_pages"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """Be one role: its name, and the codenames of this app's permissions that it has."""
+    """A role: its name, and the codenames of its permissions in this app."""
 
     name: str
     permissions: frozenset[str]
@@ -50,12 +49,12 @@ ROLES: Final = (
     Role(name="operator", permissions=_WORK),
     Role(name="manager", permissions=_DECIDE),
 )
-"""From the fewest permissions to the most; each role has all of the one before it."""
+"""From the fewest permissions to the most; each role has all permissions of the one before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Granted:
-    """Say what was done to one group; codenames, sorted."""
+    """What was changed in one group; codenames, sorted."""
 
     group: str
     is_new: bool
@@ -64,10 +63,10 @@ class Granted:
 
 
 def make_groups(*, prefix: str = "Payments: ", exact: bool = False) -> tuple[Granted, ...]:
-    """Make or complete a group for each role, all or none; may be called any number of times.
+    """Create or complete a group for each role, all or none; may be called any number of times.
 
-    What a group has besides stays, unless `exact`: then other permissions *of this app* are taken
-    from it. Raise `ConfigurationError` where the permissions are not in the database yet.
+    A group keeps its other permissions; with `exact`, other permissions *of this app* are removed.
+    Raise `ConfigurationError` if the permissions are not in the database yet.
     """
     known = {row.codename: row for row in Permission.objects.filter(content_type__app_label=APP)}
     missing = {name for role in ROLES for name in role.permissions} - set(known)

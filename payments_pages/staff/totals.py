@@ -1,8 +1,7 @@
-"""Sum up what was paid: by currency and by day, never across currencies.
+"""Totals of what was paid, by currency and by day, never across currencies.
 
-Counted are transactions whose status is exactly `success` now, in this site's mode, on the day
-of their `paid_at`. One that was reversed is no success any more and leaves the totals of the day
-it was paid on; one without a time is in no day.
+A transaction counts on the day of its `paid_at` if its status is exactly `success` now and its mode
+is this site's. A reversed one no longer counts on the day it was paid; one without a time never.
 """
 
 import datetime as dt
@@ -19,14 +18,14 @@ from payments_pages.models import Transaction
 __all__ = ["DAYS", "Currency", "Day", "Figure", "day_bounds", "take_totals"]
 
 DAYS = 30
-"""Days that totals reach back, today included."""
+"""Days that the totals cover, today included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """Count and add up the payments of one currency from `since` until just before `until`.
+    """The payments of one currency with `since` <= time < `until`.
 
-    `amount` is minor units; `unreadable` payments have no amount and are only in `count`.
+    `amount` is minor units. `unreadable` payments have no amount; they are in `count` only.
     """
 
     since: dt.datetime
@@ -47,16 +46,16 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day(Figure):
-    """Be the figure of one day of the project's time zone."""
+    """The figure of one day in the project's time zone."""
 
     date: dt.date
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Currency:
-    """Hold one currency's last `DAYS` days, the oldest first; `code` is upper case.
+    """The last `DAYS` days of one currency, the oldest first; `code` is upper case.
 
-    `spellings` are the currency as the service wrote it: our rules are case-blind about it.
+    `spellings` are the currency as the service wrote it: we compare it without regard to case.
     """
 
     code: str
@@ -64,7 +63,7 @@ class Currency:
     days: tuple[Day, ...]
 
     def last(self, days: int) -> Figure:
-        """Sum up the last `days` days, today included."""
+        """Return the total of the last `days` days, today included."""
         chosen = self.days[-days:]
         total = Figure(since=chosen[0].since, until=chosen[-1].until)
         for day in chosen:
@@ -73,10 +72,10 @@ class Currency:
 
 
 def day_bounds(today: dt.date, days: int = DAYS) -> tuple[dt.datetime, ...]:
-    """Return the `days` + 1 moments at which the days up to `today` begin and end.
+    """Return the `days` + 1 times at which the days up to `today` begin and end.
 
-    Midnights of the project's `TIME_ZONE`. They are made here, not by the database: MariaDB
-    without its tables of time zones cannot, and a day in which clocks change has 23 or 25 hours.
+    Midnights in the project's `TIME_ZONE`. They are computed here, since MariaDB cannot without its
+    time zone tables, and a day on which clocks change has 23 or 25 hours.
     """
     zone = timezone.get_default_timezone()
     dates = (today + dt.timedelta(days=number) for number in range(1 - days, 2))
@@ -84,9 +83,10 @@ def day_bounds(today: dt.date, days: int = DAYS) -> tuple[dt.datetime, ...]:
 
 
 def take_totals(mode: str, *, today: dt.date | None = None) -> tuple[Currency, ...]:
-    """Sum up the last `DAYS` days of a mode in one query; a currency without payments is left out.
+    """Return the totals of the last `DAYS` days of a mode, by currency, in one query.
 
-    The query reads nothing but the index `pp_transaction_totals`.
+    A currency without payments is left out. The query reads only the index
+    `pp_transaction_totals`.
     """
     today = today or timezone.localdate(timezone=timezone.get_default_timezone())
     bounds = day_bounds(today)
@@ -97,7 +97,7 @@ def take_totals(mode: str, *, today: dt.date | None = None) -> tuple[Currency, .
         .annotate(day=_day_number(bounds, 0, len(bounds) - 1))
         .order_by()
         .values_list("currency", "day")
-        # Not Count("pk"): the star needs no column, and so no look into the table.
+        # Not Count("pk"): the star needs no column, so the index is enough.
         .annotate(payments=Count("*"), readable=Count("amount"), total=Sum("amount"))
     )
     found: dict[str, dict[int, Figure]] = {}
@@ -121,9 +121,9 @@ def take_totals(mode: str, *, today: dt.date | None = None) -> tuple[Currency, .
 
 
 def _day_number(bounds: Sequence[dt.datetime], low: int, high: int) -> Combinable:
-    """Build the expression for the number of a row's day, between `low` and `high`.
+    """Return the expression for the number of a row's day, from `low` to `high` - 1.
 
-    It halves the days, so that a row is compared five times instead of up to thirty.
+    A binary search: each row needs five comparisons instead of up to thirty.
     """
     if high - low == 1:
         return Value(low)
@@ -136,7 +136,7 @@ def _day_number(bounds: Sequence[dt.datetime], low: int, high: int) -> Combinabl
 
 
 def _fill(bounds: Sequence[dt.datetime], found: Mapping[int, Figure]) -> tuple[Day, ...]:
-    """Give every day a figure; days without payments count 0."""
+    """Return a figure for every day; 0 for a day without payments."""
     days = []
     for number, (since, until) in enumerate(pairwise(bounds)):
         figure = found.get(number, Figure(since=since, until=until))

@@ -1,3 +1,3 @@
-"""Offer what the templates of the admin need."""
+"""Tags for the templates of the admin."""
 
-__all__ = []  # the modules beside this one are loaded by name
+__all__ = []  # Django loads the modules beside this one by name

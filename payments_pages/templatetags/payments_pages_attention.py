@@ -1,4 +1,4 @@
-"""Put what needs attention first on the app's index page."""
+"""The tag that shows "Needs attention" on the app's index page."""
 
 from typing import Any
 
@@ -12,14 +12,14 @@ register = template.Library()
 
 @register.inclusion_tag("admin/payments_pages/attention.html", takes_context=True)
 def payments_pages_attention(context: Context) -> dict[str, Any]:
-    """Read what needs attention, for who may see payments; the context must hold the request."""
-    # Every template engine loads this module, on a site without Django's admin as well.
-    from payments_pages.admin.index import attention_lines, by_hand_link  # noqa: PLC0415
+    """Read what needs attention, if the reader may see payments. Needs `request`."""
+    # Every template engine imports this module, even on a site without Django's admin.
+    from payments_pages.admin.index import attention_lines, verify_reference_url  # noqa: PLC0415
 
     request = context["request"]
     lines = attention_lines(request)
     return {
         "permitted": lines is not None,
         "lines": lines,
-        "by_hand": by_hand_link(request),
+        "verify_reference_url": verify_reference_url(request),
     }

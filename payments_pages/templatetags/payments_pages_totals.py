@@ -1,4 +1,4 @@
-"""Put the totals and their charts above the list of payments."""
+"""The tag that shows totals and charts above the list of payments."""
 
 from typing import Any
 
@@ -12,8 +12,8 @@ register = template.Library()
 
 @register.inclusion_tag("admin/payments_pages/transaction/totals.html", takes_context=True)
 def payments_pages_totals(context: Context) -> dict[str, Any]:
-    """Take the totals, with one query; the template's context must hold the request."""
-    # Every template engine loads this module, on a site without Django's admin as well.
+    """Compute the totals, in one query. Needs `request` in the context."""
+    # Every template engine imports this module, even on a site without Django's admin.
     from payments_pages.admin.transactions.totals import (  # noqa: PLC0415
         HEIGHT,
         SLOT,

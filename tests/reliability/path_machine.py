@@ -171,27 +171,33 @@ class Path(Words):
     def staff_name_the_page(self, reference: str, crash: CrashAt) -> None:
         """Their word is no leave to deliver: price and currency must fit all the same."""
         row = self._row(reference)
-        if row is not None and decisions.may_attribute(row):
-            self._run(lambda: decisions.attribute(row, self.page, actor="Rana"), crash)
+        if row is not None and decisions.may_attribute(row.transaction):
+            self._run(
+                lambda: decisions.attribute(row.transaction, page=self.page, actor="Rana"), crash
+            )
 
     @rule(reference=references, crash=crashes)
     def staff_approve(self, reference: str, crash: CrashAt) -> None:
         row = self._row(reference)
-        if row is not None and decisions.may_approve(row):
+        if row is not None and decisions.may_approve(row.transaction):
             self.approved.add(self._named(reference))
-            self._run(lambda: decisions.approve(row, actor="Rana", note="by hand"), crash)
+            self._run(
+                lambda: decisions.approve(row.transaction, actor="Rana", note="by hand"), crash
+            )
 
     @rule(reference=references, crash=crashes)
     def staff_reject(self, reference: str, crash: CrashAt) -> None:
         row = self._row(reference)
-        if row is not None and decisions.may_reject(row):
-            self._run(lambda: decisions.reject(row, actor="Omar", note="sent back"), crash)
+        if row is not None and decisions.may_reject(row.transaction):
+            self._run(
+                lambda: decisions.reject(row.transaction, actor="Omar", note="sent back"), crash
+            )
 
     @rule(reference=references, crash=crashes)
     def staff_try_again(self, reference: str, crash: CrashAt) -> None:
         row = self._row(reference)
-        if row is not None and decisions.may_retry(row):
-            self._run(lambda: decisions.retry(row, actor="Rana"), crash)
+        if row is not None and decisions.may_retry(row.transaction):
+            self._run(lambda: decisions.retry(row.transaction, actor="Rana"), crash)
 
     # The merchant's code
 

@@ -17,7 +17,7 @@ from payments_pages.choices import Verdict
 from payments_pages.confirmation import delivery, evidence, verification
 from payments_pages.confirmation import fulfilment as claims
 from payments_pages.confirmation.policy import Decision, Facts
-from payments_pages.models import Fulfilment, Verification
+from payments_pages.models import Fulfilment, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.staff import decisions
 from tests.reliability.path_machine import Path
@@ -70,7 +70,7 @@ def accept_all(facts: Facts, expectation: object, mode: str) -> Decision:
     return Decision(verdict=Verdict.ACCEPT if accepted else Verdict.WAIT)
 
 
-def retry_anything(fulfilment: Fulfilment) -> bool:
+def retry_anything(transaction: Transaction) -> bool:
     return True
 
 

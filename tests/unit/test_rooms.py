@@ -21,8 +21,8 @@ LONGEST = 300
 
 DOORS = {"admin", "celery", "checks", "management", "tasks", "templatetags", "views"}
 ORDER: list[set[str]] = [
-    {"", "choices", "conf", "credentials", "exceptions", "limits", "money", "redaction"}
-    | {"references", "signals", "signatures"},
+    {"", "choices", "conf", "credentials", "exceptions", "ids", "limits", "money"}
+    | {"redaction", "references", "signals", "signatures"},
     {"db"},
     {"client"},
     {"models"},

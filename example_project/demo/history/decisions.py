@@ -11,7 +11,7 @@ from example_project.shop.models import Offer, Order
 from example_project.shop.orders import place_order
 from payments_pages.choices import Door
 from payments_pages.confirmation import confirm_payment
-from payments_pages.models import Fulfilment
+from payments_pages.models import Transaction
 from payments_pages.staff import decisions
 
 __all__ = ["decide", "order_in_popups", "pay_twice", "reverse"]
@@ -45,9 +45,9 @@ def decide(till: Till) -> None:
         fields={"amount": 12000},
     )
     if till.take(approved):
-        fulfilment = _held(approved)
-        decisions.note(fulfilment.transaction, "התקשרה: הבנק ניכה חצי שקל. לאשר.", actor=ADMIN)
-        decisions.approve(fulfilment, actor=ADMIN, note="Half a shekel short: her bank kept it.")
+        held = _held(approved)
+        decisions.add_note(held, actor=ADMIN, note="התקשרה: הבנק ניכה חצי שקל. לאשר.")
+        decisions.approve(held, actor=ADMIN, note="Half a shekel short: her bank kept it.")
     attributed = Payment(
         reference="demo-attributed",
         slug="",
@@ -58,7 +58,7 @@ def decide(till: Till) -> None:
     )
     if till.take(attributed):
         decisions.attribute(
-            _held(attributed), till.page(EVENING), actor=ADMIN, note="اتصل: دفع لأمسية العود."
+            _held(attributed), page=till.page(EVENING), actor=ADMIN, note="اتصل: دفع لأمسية العود."
         )
 
 
@@ -131,6 +131,6 @@ def _pay_in_popup(till: Till, offer: Offer, reference: str, *, email: str) -> No
     till.control.post(f"checkouts/{reference}")
 
 
-def _held(payment: Payment) -> Fulfilment:
-    rows = Fulfilment.objects.select_related("transaction")
-    return rows.get(transaction__reference=payment.reference)
+def _held(payment: Payment) -> Transaction:
+    rows = Transaction.objects.select_related("fulfilment")
+    return rows.get(reference=payment.reference)

@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from payments_pages.admin import permissions
 from payments_pages.admin.errors import explain
 from payments_pages.admin.pages.formats import badges, price
 from payments_pages.admin.readonly import PagesPart
@@ -139,7 +140,7 @@ class BulkActions(PagesPart):
 
     def has_remove_permission(self, request: HttpRequest) -> bool:
         """Say whether this person may remove pages that are gone."""
-        return request.user.has_perm("payments_pages.remove_paymentpage")
+        return request.user.has_perm(permissions.REMOVE_PAGES)
 
     def _run(
         self, request: HttpRequest, queryset: QuerySet[PaymentPage], job: Job

@@ -38,7 +38,7 @@ class OpenedField(forms.CharField):
 
     widget = forms.HiddenInput
 
-    def has_changed(self, initial: Any, data: Any) -> bool:  # noqa: ARG002 - Django's signature
+    def has_changed(self, initial: Any, data: Any) -> bool:
         """Say no: nobody types here."""
         return False
 

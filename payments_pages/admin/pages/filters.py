@@ -29,7 +29,7 @@ class StateFilter(admin.SimpleListFilter):
     title = gettext_lazy("state")
     parameter_name = "state"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 - Django's signature
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the states; nothing is asked."""
         return [
             ("active", _("active")),
@@ -40,7 +40,7 @@ class StateFilter(admin.SimpleListFilter):
             ("elsewhere", _("of another site")),
         ]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:  # noqa: ARG002 - Django's signature
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
         """Narrow the list; a word that is no state finds nothing."""
         chosen = self.value()
         if chosen == "elsewhere":

@@ -183,7 +183,7 @@ class PaymentPageForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic
         """Carry the form out at the service; return the mirrored page."""
         raise NotImplementedError
 
-    def save(self, commit: bool = True) -> PaymentPage:  # noqa: ARG002, FBT001, FBT002 - Django's signature
+    def save(self, commit: bool = True) -> PaymentPage:
         """Return the page: it is saved already, by the use case."""
         page: PaymentPage = self.instance
         return page

@@ -11,8 +11,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.csrf import csrf_protect
 
+from payments_pages.admin import permissions
 from payments_pages.admin.filters import CurrencyFilter, ModeFilter
-from payments_pages.admin.formats import moment
+from payments_pages.admin.formats import format_time
 from payments_pages.admin.pages import formats
 from payments_pages.admin.pages.change_form import PaymentPageChangeForm
 from payments_pages.admin.pages.currencies import currencies_of
@@ -32,8 +33,6 @@ from payments_pages.models import PaymentPage
 from payments_pages.pages import describe_differences, public_url
 
 __all__ = ["PaymentPageAdmin"]
-
-SEE_SOLD = "payments_pages.view_transaction"
 
 
 @admin.register(PaymentPage)
@@ -63,10 +62,10 @@ class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugChec
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         """Show sums to who may see what they are made of."""
         shown = super().get_list_display(request)
-        may_see = request.user.has_perm(SEE_SOLD)
+        may_see = request.user.has_perm(permissions.TRANSACTIONS)
         return [column for column in shown if may_see or column != "sold"]
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[PageChangeList]:  # noqa: ARG002 - Django's signature
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[PageChangeList]:
         """Return the list that knows what was sold."""
         return PageChangeList
 
@@ -81,7 +80,7 @@ class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugChec
         # Who may only look sees the amount as text, never the raw minor units.
         amount = price if self.has_change_permission(request, obj) else "price"
         drawn = ("qr",) if can_draw() else ()
-        sold = ("sold_in_all",) if request.user.has_perm(SEE_SOLD) else ()
+        sold = ("sold_in_all",) if request.user.has_perm(permissions.TRANSACTIONS) else ()
         return (
             (None, {"fields": ("name", amount, "description", "active")}),
             (_("For payers"), {"fields": ("address", *drawn)}),
@@ -111,7 +110,7 @@ class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugChec
         self,
         request: HttpRequest,
         obj: PaymentPage | None = None,
-        change: bool = False,  # noqa: FBT001, FBT002 - Django's signature
+        change: bool = False,
         **kwargs: Any,
     ) -> Any:
         """Return the form for adding or for changing, told where this site is."""
@@ -144,8 +143,8 @@ class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugChec
         self,
         request: HttpRequest,
         context: dict[str, Any],
-        add: bool = False,  # noqa: FBT001, FBT002 - Django's signature
-        change: bool = False,  # noqa: FBT001, FBT002 - Django's signature
+        add: bool = False,
+        change: bool = False,
         form_url: str = "",
         obj: PaymentPage | None = None,
     ) -> HttpResponse:
@@ -167,7 +166,7 @@ class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugChec
         request: HttpRequest,
         form: Any,
         formsets: Any,
-        add: bool = False,  # noqa: FBT001, FBT002 - Django's signature
+        add: bool = False,
     ) -> Any:
         """Name in the audit trail what was sent, not what a browser sent otherwise."""
         if add:
@@ -175,7 +174,7 @@ class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugChec
         names = [formats.field_label(name) for name in form.sent]
         return [{"changed": {"fields": names}}] if names else []
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: Any) -> None:  # noqa: ARG002 - Django's signature
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: Any) -> None:
         """Say what the service did otherwise; the use case has saved the page already."""
         for text in filter(None, (form.surprise(), describe_differences(obj))):
             self.message_user(request, text, messages.WARNING)
@@ -233,7 +232,7 @@ class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugChec
     @admin.display(description=gettext_lazy("last synced"), ordering="synced_at")
     def last_synced(self, page: PaymentPage) -> SafeString:
         """Show when the service last described the page."""
-        return moment(page.synced_at)
+        return format_time(page.synced_at)
 
     @admin.display(description=gettext_lazy("redirect address"))
     def redirect(self, page: PaymentPage) -> SafeString:

@@ -12,7 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from payments_pages.admin.formats import mode_name, moment, money
+from payments_pages.admin.formats import format_time, mode_name, money
 from payments_pages.admin.pages.formats import is_of_other_mode, web_address
 from payments_pages.conf import conf
 from payments_pages.exceptions import PaymentsPagesError
@@ -66,7 +66,7 @@ def _notices(page: PaymentPage, site_url: str, address: Address) -> Iterator[Saf
                 "The service has not had this page since {time}. Nobody can pay on it; what was "
                 "paid before is kept here."
             ),
-            time=moment(page.missing_since),
+            time=format_time(page.missing_since),
         )
         return
     ours = _callback(page, site_url) if page.seller != ELSEWHERE else ""

@@ -58,15 +58,15 @@ class QuestionsInput(forms.Widget):
         context["longest"] = LONGEST
         return context
 
-    def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> list[Question]:  # noqa: ARG002 - Django's signature
+    def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> list[Question]:
         """Read the rows that were typed, in order."""
         return list(self._rows(data, name))
 
-    def value_omitted_from_data(self, data: Mapping[str, Any], files: Any, name: str) -> bool:  # noqa: ARG002 - Django's signature
+    def value_omitted_from_data(self, data: Mapping[str, Any], files: Any, name: str) -> bool:
         """Tell whether no row was sent."""
         return not any(f"{name}-{number}-label" in data for number in range(1, MAX_QUESTIONS + 1))
 
-    def id_for_label(self, id_: str) -> str:  # noqa: ARG002 - Django's signature
+    def id_for_label(self, id_: str) -> str:
         """Return none: each input has a name of its own."""
         return ""
 

@@ -13,6 +13,7 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 from django.utils.translation import ngettext
 
+from payments_pages.admin import permissions
 from payments_pages.admin.formats import money
 from payments_pages.admin.lists import CappedChangeList
 from payments_pages.models import PaymentPage, Transaction
@@ -41,7 +42,7 @@ class PageChangeList(CappedChangeList):
         """
         super().get_results(request)
         self.sold = {}
-        if request.user.has_perm("payments_pages.view_transaction"):
+        if request.user.has_perm(permissions.TRANSACTIONS):
             pages = list(self.result_list)
             since, until = last_days()
             self.sold = sold_by_page(

@@ -26,6 +26,7 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from payments_pages.admin import permissions
 from payments_pages.admin.errors import explain
 from payments_pages.admin.readonly import PagesPart
 from payments_pages.db import outside_transactions
@@ -59,7 +60,7 @@ class SyncSteps(PagesPart):
 
     def has_sync_permission(self, request: HttpRequest) -> bool:
         """Say whether this person may sync."""
-        return request.user.has_perm("payments_pages.sync_paymentpage")
+        return request.user.has_perm(permissions.SYNC_PAGES)
 
     def sync_view(self, request: HttpRequest) -> HttpResponse:
         """Take the first step, or with a `token` the next one; answer a page, or JSON if asked.

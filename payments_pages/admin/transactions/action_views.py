@@ -1,138 +1,123 @@
-"""Lead staff through one action on one payment: a page that says what will happen, then a POST."""
+"""The page of one action on one payment: it says what will happen, and a POST carries it out."""
 
-import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.admin.utils import quote, unquote
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from payments_pages.admin.errors import busy, explain
+from payments_pages.admin.errors import database_busy_message, explain
 from payments_pages.admin.formats import ltr, paid_of
-from payments_pages.admin.readonly import ReadOnlyAdmin
 from payments_pages.admin.statuses import delivery_status, payment_status
 from payments_pages.admin.transactions.actions import ACTIONS, Action, fingerprint
 from payments_pages.choices import FulfilmentState
-from payments_pages.db import outside_transactions
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import Fulfilment, Transaction
 
-__all__ = ["Acting", "who"]
+__all__ = ["action_view", "actor_name", "apply_and_tell", "possible_actions"]
 
 
-def who(request: HttpRequest) -> str:
-    """Return the name that goes into the timeline, as long as its column takes."""
+def actor_name(request: HttpRequest) -> str:
+    """Return the user name for the timeline, cut to the length of its column."""
     return request.user.get_username()[:150]
 
 
-class Acting(ReadOnlyAdmin):
-    """Add an address for each action to the transactions' admin."""
+def possible_actions(
+    model_admin: Any, request: HttpRequest, transaction: Transaction
+) -> list[tuple[object, str]]:
+    """Return (label, URL) of each action that is possible now and that this person may take."""
+    return [
+        (action.label, _url(model_admin, action.name, transaction))
+        for action in ACTIONS
+        if request.user.has_perm(action.permission) and action.is_possible(transaction)
+    ]
 
-    def get_urls(self) -> list[URLPattern]:
-        """Put the actions before Django's own addresses, the last of which takes everything."""
-        return [*map(self._path, ACTIONS), *super().get_urls()]
 
-    def _path(self, action: Action) -> URLPattern:
-        view = self.admin_site.admin_view(functools.partial(self.act_view, action=action))
-        pattern: URLPattern = path(
-            f"<path:object_id>/{action.name}/",
-            outside_transactions(view),
-            name=f"payments_pages_transaction_{action.name}",
+def action_view(
+    model_admin: Any, request: HttpRequest, object_id: str, *, action: Action
+) -> HttpResponse:
+    """Say what will happen (GET), or carry the action out (POST).
+
+    403 without the action's own permission or the permission to see transactions. If the payment
+    has changed since staff looked at it, nothing is done, and they are told.
+    """
+    if not (request.user.has_perm(action.permission) and model_admin.has_view_permission(request)):
+        raise PermissionDenied
+    transaction = model_admin.get_object(request, unquote(object_id))
+    if transaction is None:
+        missing: HttpResponse = model_admin._get_obj_does_not_exist_redirect(  # noqa: SLF001 - no public name
+            request, model_admin.opts, object_id
         )
-        return pattern
-
-    def possible_actions(self, request: HttpRequest, transaction: Transaction) -> list[Any]:
-        """Return (label, address) of what can be done now by this person."""
-        return [
-            (action.label, self._address(action.name, transaction))
-            for action in ACTIONS
-            if request.user.has_perm(action.permission) and action.is_possible(transaction)
-        ]
-
-    def act_view(self, request: HttpRequest, object_id: str, *, action: Action) -> HttpResponse:
-        """Say what will happen (GET), or do it (POST).
-
-        403 without the action's own permission or that to see transactions. What has moved on
-        since staff looked is left alone, and they are told.
-        """
-        if not (request.user.has_perm(action.permission) and self.has_view_permission(request)):
-            raise PermissionDenied
-        transaction = self.get_object(request, unquote(object_id))
-        if transaction is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[attr-defined, no-any-return]  # Django's own, not in its stubs
-        moved = request.method == "POST" and action.guarded and not _as_seen(request, transaction)
-        if moved:
-            self._tell(request, transaction, _("It has changed since you looked. Nothing was done."),
-                       messages.WARNING)  # fmt: skip
-            return self._back(transaction)
-        if not action.is_possible(transaction):
-            self._tell(request, transaction, _why_not(transaction, action), messages.WARNING)
-            return self._back(transaction)
-        form = action.form(
-            request.POST if request.method == "POST" else None, transactions=[transaction]
-        )
-        if form.is_valid():
-            self._carry_out(request, transaction, action, form.cleaned_data)
-            return self._back(transaction)
-        return self._ask(request, transaction, action, form)
-
-    def _carry_out(
-        self, request: HttpRequest, transaction: Transaction, action: Action, data: Any
-    ) -> None:
-        try:
-            said = action.carry_out(transaction, data, who(request))
-        except PaymentsPagesError as error:
-            self._tell(request, transaction, explain(error), messages.ERROR)
-        except (DatabaseError, InterfaceError) as error:
-            self._tell(request, transaction, busy(error), messages.ERROR)
-        else:
-            if said is None:
-                self._tell(request, transaction, _why_not(transaction, action), messages.WARNING)
-                return
-            self._tell(request, transaction, said, messages.SUCCESS)
-            self.log_change(request, transaction, f"{action.name}: {said}")
-
-    def _address(self, name: str, transaction: Transaction) -> str:
-        return reverse(
-            f"admin:payments_pages_transaction_{name}",
-            args=[quote(transaction.pk)],
-            current_app=self.admin_site.name,
-        )
-
-    def _back(self, transaction: Transaction) -> HttpResponse:
-        return HttpResponseRedirect(self._address("change", transaction))
-
-    def _tell(self, request: HttpRequest, transaction: Transaction, text: str, level: int) -> None:
-        told = format_html("{}: {}", ltr(transaction.reference), text)
-        self.message_user(request, told, level)
-
-    def _ask(
-        self, request: HttpRequest, transaction: Transaction, action: Action, form: Any
-    ) -> HttpResponse:
-        context = {
-            **self.admin_site.each_context(request),
-            "title": action.label,
-            "opts": self.opts,
-            "original": transaction,
-            "action": action,
-            "form": form,
-            "seen": fingerprint(transaction),
-            "facts": _facts(transaction),
-            "back": self._address("change", transaction),
-            "media": self.media + form.media,
-        }
-        return TemplateResponse(request, "admin/payments_pages/transaction/act.html", context)
+        return missing
+    back = _url(model_admin, "change", transaction)
+    sent = request.POST if request.method == "POST" else None
+    refusal = _refusal(transaction, action, sent)
+    if refusal:
+        _tell(model_admin, request, transaction.reference, refusal, messages.WARNING)
+        return HttpResponseRedirect(back)
+    form = action.form(sent, transactions=[transaction])
+    if not form.is_valid():
+        return _ask(model_admin, request, transaction, action, form)
+    result = apply_and_tell(
+        model_admin,
+        request,
+        transaction.reference,
+        lambda: action.carry_out(transaction, form.cleaned_data, actor=actor_name(request)),
+        otherwise=lambda: _why_not(transaction, action),
+    )
+    if result is not None:
+        model_admin.log_change(request, transaction, f"{action.name}: {result}")
+    return HttpResponseRedirect(back)
 
 
-def _as_seen(request: HttpRequest, transaction: Transaction) -> bool:
-    return request.POST.get("seen") == fingerprint(transaction)
+def apply_and_tell(
+    model_admin: Any,
+    request: HttpRequest,
+    reference: str,
+    apply: Callable[[], str | None],
+    *,
+    otherwise: Callable[[], str],
+) -> str | None:
+    """Call `apply`, and show its result, or what went wrong, beside the reference.
+
+    Return the result; None if there was an error, or if `apply` returned None, since the payment
+    had changed: then what `otherwise` returns is shown.
+    """
+    try:
+        result = apply()
+    except PaymentsPagesError as error:
+        _tell(model_admin, request, reference, explain(error), messages.ERROR)
+        return None
+    except (DatabaseError, InterfaceError) as error:
+        _tell(model_admin, request, reference, database_busy_message(error), messages.ERROR)
+        return None
+    if result is None:
+        _tell(model_admin, request, reference, otherwise(), messages.WARNING)
+    else:
+        _tell(model_admin, request, reference, result, messages.SUCCESS)
+    return result
+
+
+def _tell(model_admin: Any, request: HttpRequest, reference: str, text: str, level: int) -> None:
+    model_admin.message_user(request, format_html("{}: {}", ltr(reference), text), level)
+
+
+def _url(model_admin: Any, name: str, transaction: Transaction) -> str:
+    url: str = model_admin.reverse(f"payments_pages_transaction_{name}", transaction.pk)
+    return url
+
+
+def _refusal(transaction: Transaction, action: Action, sent: Any) -> str:
+    """Say why the action cannot be offered or carried out; "" if it can."""
+    if sent is not None and action.guarded and sent.get("seen") != fingerprint(transaction):
+        return _("It has changed since you looked. Nothing was done.")
+    return "" if action.is_possible(transaction) else _why_not(transaction, action)
 
 
 def _why_not(transaction: Transaction, action: Action) -> str:
@@ -141,6 +126,24 @@ def _why_not(transaction: Transaction, action: Action) -> str:
     if rows.filter(state=FulfilmentState.DELIVERING).exists():
         return _("It is being delivered right now.")
     return str(action.impossible)
+
+
+def _ask(
+    model_admin: Any, request: HttpRequest, transaction: Transaction, action: Action, form: Any
+) -> HttpResponse:
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "title": action.label,
+        "opts": model_admin.opts,
+        "original": transaction,
+        "action": action,
+        "form": form,
+        "seen": fingerprint(transaction),
+        "facts": _facts(transaction),
+        "back": _url(model_admin, "change", transaction),
+        "media": model_admin.media + form.media,
+    }
+    return TemplateResponse(request, "admin/payments_pages/transaction/act.html", context)
 
 
 def _facts(transaction: Transaction) -> Iterable[tuple[str, object]]:

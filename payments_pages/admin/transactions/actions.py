@@ -1,28 +1,29 @@
-"""Name what staff can do about one payment: its permission, its words, its use case."""
+"""The actions on one payment: each with its permission, its texts and its use case."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from payments_pages import staff
+from payments_pages.admin import permissions
 from payments_pages.admin.transactions.forms import ActionForm, AttributeForm, NoteForm, ReasonForm
-from payments_pages.choices import Door
-from payments_pages.confirmation import Confirmation, confirm_payment
+from payments_pages.choices import Outcome
 from payments_pages.models import Fulfilment, Transaction
+from payments_pages.staff import StaffDecision
 
-__all__ = ["ACTIONS", "Action", "ask", "fingerprint"]
+__all__ = ["ACTIONS", "Action", "fingerprint"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """Describe one thing staff can do.
+    """One thing that staff can do about a payment.
 
-    `name` is the last part of its address and of the address's name. `carry_out` gets the
-    payment, the cleaned form and the actor; it returns what came of it, in words, or None when
-    the payment has moved on. `guarded`: what staff saw must still be so.
+    `name` is the last part of its URL and of the URL's name. `decide` is the use case, whose
+    further arguments are the fields of `form`. `done` is what staff read after a use case that
+    has no outcome. `guarded`: nothing is done
+    if the payment has changed since staff looked at it.
     """
 
     name: str
@@ -30,139 +31,100 @@ class Action:
     label: object
     consequence: object
     is_possible: Callable[[Transaction], bool]
-    carry_out: Callable[[Transaction, Mapping[str, Any], str], str | None]
+    decide: StaffDecision
+    done: object = ""
     form: type[ActionForm] = ActionForm
     guarded: bool = True
-    impossible: object = gettext_lazy("This cannot be done in the state it is in now.")
+    impossible: object = gettext_lazy("This is not possible in its current state.")
+
+    def carry_out(
+        self, transaction: Transaction, data: Mapping[str, Any], *, actor: str
+    ) -> str | None:
+        """Carry it out with a cleaned form; return the result in words, None if it has moved on."""
+        found = self.decide(transaction, actor=actor, **data)
+        if isinstance(found, Outcome):
+            return str(found.label)
+        return str(self.done) if found else None
 
 
 def fingerprint(transaction: Transaction) -> str:
-    """Return what a decision depends on, for finding out whether it has changed since it was seen."""
-    row = _fulfilment(transaction)
+    """Return what a decision depends on, to find out whether it has changed since staff saw it."""
+    row: Fulfilment | None = getattr(transaction, "fulfilment", None)
     seen = (row.state, row.reason, row.attempts) if row else ("", "", 0)
     return ":".join(map(str, (*seen, transaction.status, transaction.page_id or "")))
-
-
-def _fulfilment(transaction: Transaction) -> Fulfilment | None:
-    found: Fulfilment | None = getattr(transaction, "fulfilment", None)
-    return found
-
-
-def _when(may: Callable[[Fulfilment], bool]) -> Callable[[Transaction], bool]:
-    def is_possible(transaction: Transaction) -> bool:
-        row = _fulfilment(transaction)
-        return row is not None and may(row)
-
-    return is_possible
-
-
-def ask(reference: str, actor: str) -> Confirmation:
-    """Ask the service about a reference that staff name, whatever is known about it."""
-    return confirm_payment(
-        reference, door=Door.ADMIN, refresh=True, vouched=True, deliver_now=True, actor=actor
-    )
-
-
-def _verify(transaction: Transaction, _data: Mapping[str, Any], actor: str) -> str:
-    return str(ask(transaction.reference, actor).outcome.label)
-
-
-def _retry(transaction: Transaction, _data: Mapping[str, Any], actor: str) -> str | None:
-    outcome = staff.retry(transaction.fulfilment, actor=actor)
-    return outcome and str(outcome.label)
-
-
-def _approve(transaction: Transaction, data: Mapping[str, Any], actor: str) -> str | None:
-    row = transaction.fulfilment
-    outcome = staff.approve(row, actor=actor, note=data["note"])
-    return outcome and str(outcome.label)
-
-
-def _reject(transaction: Transaction, data: Mapping[str, Any], actor: str) -> str | None:
-    row = transaction.fulfilment
-    return _("rejected") if staff.reject(row, actor=actor, note=data["note"]) else None
-
-
-def _attribute(transaction: Transaction, data: Mapping[str, Any], actor: str) -> str | None:
-    row = transaction.fulfilment
-    outcome = staff.attribute(row, data["page"], actor=actor, note=data["note"])
-    return outcome and str(outcome.label)
-
-
-def _note(transaction: Transaction, data: Mapping[str, Any], actor: str) -> str:
-    staff.note(transaction, data["note"], actor=actor)
-    return _("noted")
 
 
 ACTIONS: Final = (
     Action(
         name="approve",
-        permission="payments_pages.approve_fulfilment",
+        permission=permissions.APPROVE,
         label=gettext_lazy("Approve and deliver"),
         consequence=gettext_lazy(
             "The service is asked whether it is still paid. If it is, the value is delivered now, "
             "although the rules held it. That cannot be undone here."
         ),
-        is_possible=_when(staff.may_approve),
-        carry_out=_approve,
+        is_possible=staff.may_approve,
+        decide=staff.approve,
         form=ReasonForm,
     ),
     Action(
         name="attribute",
-        permission="payments_pages.attribute_transaction",
+        permission=permissions.ATTRIBUTE,
         label=gettext_lazy("Attribute to a page"),
         consequence=gettext_lazy(
             "The service is asked whether it is still paid. If it is, the rules decide again, as if "
             "the payer had named this page: if the payment fits it, the value is delivered now; if "
             "not, it stays held."
         ),
-        is_possible=_when(staff.may_attribute),
-        carry_out=_attribute,
+        is_possible=staff.may_attribute,
+        decide=staff.attribute,
         form=AttributeForm,
     ),
     Action(
         name="retry",
-        permission="payments_pages.retry_fulfilment",
+        permission=permissions.RETRY,
         label=gettext_lazy("Try the delivery again"),
         consequence=gettext_lazy(
-            "The site's own code is asked to give the value now. It can never be given twice."
+            "The site's own code runs again to deliver now. Nothing is ever delivered twice."
         ),
-        is_possible=_when(staff.may_retry),
-        carry_out=_retry,
+        is_possible=staff.may_retry,
+        decide=staff.retry,
     ),
     Action(
         name="verify",
-        permission="payments_pages.verify_transaction",
+        permission=permissions.VERIFY,
         label=gettext_lazy("Ask the service again"),
         consequence=gettext_lazy(
-            "The service is asked what it says about this payment now, and what follows from the "
-            "answer is done. What is delivered stays delivered."
+            "The service is asked about this payment now, and the answer is acted on. What was "
+            "delivered stays delivered."
         ),
         is_possible=lambda _transaction: True,
-        carry_out=_verify,
+        decide=staff.verify,
         guarded=False,
     ),
     Action(
         name="reject",
-        permission="payments_pages.reject_fulfilment",
+        permission=permissions.REJECT,
         label=gettext_lazy("Reject"),
         consequence=gettext_lazy(
-            "Nothing is ever delivered for this payment. The payer gets no money back by this: "
-            "refund it at the service."
+            "Nothing will be delivered for this payment. This does not refund the payer: refund "
+            "the payment at the service."
         ),
-        is_possible=_when(staff.may_reject),
-        carry_out=_reject,
+        is_possible=staff.may_reject,
+        decide=staff.reject,
+        done=gettext_lazy("rejected"),
         form=ReasonForm,
     ),
     Action(
         name="note",
-        permission="payments_pages.note_transaction",
+        permission=permissions.NOTE,
         label=gettext_lazy("Add a note"),
         consequence=gettext_lazy("The note is added to the timeline. Nothing else changes."),
         is_possible=lambda _transaction: True,
-        carry_out=_note,
+        decide=staff.add_note,
+        done=gettext_lazy("noted"),
         form=NoteForm,
         guarded=False,
     ),
 )
-"""All of them, in the order in which their buttons stand."""
+"""All actions, in the order of their buttons."""

@@ -1,43 +1,43 @@
-"""Show one payment: why it is where it is, what it is for, what was said, given and done."""
+"""The page of one payment: its state explained, what it pays for, its data and its timeline."""
 
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from payments_pages.admin import permissions
 from payments_pages.admin.formats import (
+    format_time,
     ltr,
     mode_name,
-    moment,
     money,
-    own_words,
     page_name,
     paid_of,
     pretty,
+    quoted,
 )
+from payments_pages.admin.permissions import sees_customers
+from payments_pages.admin.readonly import ReadOnlyAdmin
 from payments_pages.admin.statuses import delivery_status, payment_status
-from payments_pages.admin.timeline import tell
-from payments_pages.admin.transactions.action_views import Acting
-from payments_pages.admin.transactions.explanation import why
-from payments_pages.admin.transactions.search import CUSTOMERS
+from payments_pages.admin.timeline import build_timeline
+from payments_pages.admin.transactions.action_views import possible_actions
+from payments_pages.admin.transactions.explanation import explain_payment
 from payments_pages.choices import Mode
+from payments_pages.ids import parse_id
 from payments_pages.models import Fulfilment, Transaction, Verification
 
-__all__ = ["Details"]
+__all__ = ["DetailsAdminMixin"]
 
 _WITH = ("fulfilment", "page", "expected_payment")
-_KEY_DIGITS = 18
-"""Digits that always fit the 64 bits of a primary key."""
 
 
-class Details(Acting):
-    """Be the page of one payment, all of it to be read only."""
+class DetailsAdminMixin(ReadOnlyAdmin):
+    """The page of one payment: its explanation, its fields, all read-only, and its timeline."""
 
     change_form_template = "admin/payments_pages/transaction/change_form.html"
     fields_of_payer = ("customer_email", "ip_address")
@@ -51,19 +51,19 @@ class Details(Acting):
 
     def get_object(
         self,
-        request: HttpRequest,  # noqa: ARG002 - Django's signature
+        request: HttpRequest,
         object_id: str,
-        from_field: str | None = None,  # noqa: ARG002 - Django's signature
+        from_field: str | None = None,
     ) -> Transaction | None:
-        """Read a payment with all that hangs on it, from the primary: decisions are made by it."""
-        if not (object_id.isascii() and object_id.isdigit() and len(object_id) <= _KEY_DIGITS):
+        """Read it with its related rows from the primary database: decisions depend on them."""
+        pk = parse_id(object_id)
+        if pk is None:
             return None
-        rows = Transaction.objects.primary().select_related(*_WITH)
-        return rows.filter(pk=int(object_id)).first()
+        return Transaction.objects.primary().select_related(*_WITH).filter(pk=pk).first()
 
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
-        """Return the parts of the page; what a payer wrote or is, for those who may see customers."""
-        shown = request.user.has_perm(CUSTOMERS)
+        """Return the page's sections; the payer's data only if the reader may see customers."""
+        shown = sees_customers(request)
         payer = self.fields_of_payer if shown else ("masked_email",)
         parts: list[tuple[str, dict[str, Any]]] = [
             (_("What it pays for"), {"fields": ("page_link", "expected", "known_by")}),
@@ -72,7 +72,7 @@ class Details(Acting):
         ]
         fulfilment: Fulfilment | None = getattr(obj, "fulfilment", None)
         if fulfilment is not None:
-            parts.append((_("Delivery"), {"fields": _told(fulfilment)}))
+            parts.append((_("Delivery"), {"fields": _fields_of_delivery(fulfilment)}))
         if shown:
             raw = {"fields": self.raw_fields, "classes": ("collapse",)}
             parts.append((_("As the service sent it"), raw))
@@ -81,40 +81,36 @@ class Details(Acting):
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        """Add the explanation, what can be done and the timeline."""
+        """Add the explanation, the possible actions and the timeline."""
         transaction: Transaction | None = kwargs.get("obj")
         if transaction is not None:
             key = transaction.reference_key
             row = Verification.objects.primary().filter(reference_key=key).first()
             context |= {
-                "why": why(transaction, row),
-                "possible": self.possible_actions(request, transaction),
-                "story": tell(row, transaction, customers_shown=request.user.has_perm(CUSTOMERS)),
+                "explanation": explain_payment(transaction, row),
+                "possible": possible_actions(self, request, transaction),
+                "timeline": build_timeline(
+                    row, transaction, customers_shown=sees_customers(request)
+                ),
                 "headline": _headline(transaction),
                 "verification": self._verification_link(request, row),
             }
         return super().render_change_form(request, context, *args, **kwargs)
 
     def _verification_link(self, request: HttpRequest, row: Verification | None) -> str:
-        if row is None or not request.user.has_perm("payments_pages.view_verification"):
+        if row is None or not request.user.has_perm(permissions.VERIFICATIONS):
             return ""
-        return self._reverse("verification", row.pk)
-
-    def _reverse(self, model: str, pk: int) -> str:
-        name = f"admin:payments_pages_{model}_change"
-        return reverse(name, args=[pk], current_app=self.admin_site.name)
+        return self.reverse("payments_pages_verification_change", row.pk)
 
     @admin.display(description=gettext_lazy("payment page"))
     def page_link(self, transaction: Transaction) -> SafeString | str:
-        """Name the page, with its price, and lead to it."""
         if transaction.page is None:
             return "–"
-        url = self._reverse("paymentpage", transaction.page.pk)
+        url = self.reverse("payments_pages_paymentpage_change", transaction.page.pk)
         return format_html('<a href="{}">{}</a>', url, page_name(transaction.page))
 
     @admin.display(description=gettext_lazy("expected payment"))
     def expected(self, transaction: Transaction) -> SafeString | str:
-        """Show what the merchant's own code expected of a reference."""
         expected = transaction.expected_payment
         if expected is None:
             return "–"
@@ -123,92 +119,76 @@ class Details(Acting):
 
     @admin.display(description=gettext_lazy("how we know"))
     def known_by(self, transaction: Transaction) -> str:
-        """Say by what it was attributed."""
         return str(transaction.get_attributed_by_display())
 
     @admin.display(description=gettext_lazy("mode"))
     def mode(self, transaction: Transaction) -> str:
-        """Say whether it was test or live money."""
         return mode_name(transaction.domain)
 
     @admin.display(description=gettext_lazy("fees"))
     def paid_fees(self, transaction: Transaction) -> SafeString:
-        """Show the service's fees."""
         return money(transaction.fees, transaction.currency)
 
     @admin.display(description=gettext_lazy("begun at"))
     def made_moment(self, transaction: Transaction) -> SafeString:
-        """Show when the payer began."""
-        return moment(transaction.created_at)
+        return format_time(transaction.created_at)
 
     @admin.display(description=gettext_lazy("verified at"))
     def verified_moment(self, transaction: Transaction) -> SafeString:
-        """Show when the service last said so."""
-        return moment(transaction.verified_at)
+        return format_time(transaction.verified_at)
 
     @admin.display(description=gettext_lazy("metadata"))
     def kept_metadata(self, transaction: Transaction) -> SafeString:
-        """Show the metadata as it came."""
         return pretty(transaction.metadata)
 
     @admin.display(description=gettext_lazy("log"))
     def kept_log(self, transaction: Transaction) -> SafeString:
-        """Show the service's own log."""
         return pretty(transaction.log)
 
     @admin.display(description=gettext_lazy("unreadable fields"))
     def kept_unreadable(self, transaction: Transaction) -> SafeString | str:
-        """Show what did not fit its column."""
         return pretty(transaction.unreadable) if transaction.unreadable else "–"
 
     @admin.display(description=gettext_lazy("customer"))
     def kept_customer(self, transaction: Transaction) -> SafeString:
-        """Show who paid."""
         return pretty(transaction.customer)
 
     @admin.display(description=gettext_lazy("card"))
     def kept_authorization(self, transaction: Transaction) -> SafeString:
-        """Show what with; never the reusable code."""
-        return pretty(transaction.authorization)
+        return pretty(transaction.authorization)  # never with the reusable code: it is not stored
 
     @admin.display(description=gettext_lazy("reason"))
     def reason(self, transaction: Transaction) -> str:
-        """Say why it is held."""
-        row = _of(transaction)
+        row = _delivery_of(transaction)
         return str(row.get_reason_display()) if row.reason else "–"
 
     @admin.display(description=gettext_lazy("attempts"))
     def attempts(self, transaction: Transaction) -> int:
-        """Count the attempts to deliver."""
-        return _of(transaction).attempts
+        return _delivery_of(transaction).attempts
 
     @admin.display(description=gettext_lazy("next try"))
+    # While a delivery runs: when its lease ends and another attempt may take over.
     def next_try(self, transaction: Transaction) -> SafeString | str:
-        """Show when it is tried next; while it is tried, when another attempt may take over."""
-        return moment(_of(transaction).next_at) or "–"
+        return format_time(_delivery_of(transaction).next_at) or "–"
 
     @admin.display(description=gettext_lazy("last error"))
     def last_error(self, transaction: Transaction) -> SafeString:
-        """Show what the last failed attempt said."""
-        return own_words(_of(transaction).last_error)
+        return quoted(_delivery_of(transaction).last_error)
 
     @admin.display(description=gettext_lazy("decided by"))
     def decided(self, transaction: Transaction) -> SafeString | str:
-        """Show who approved or rejected it, and their reason."""
-        row = _of(transaction)
+        row = _delivery_of(transaction)
         if not row.decided_by:
             return "–"
-        return format_html("<bdi>{}</bdi>: {}", row.decided_by, own_words(row.note))
+        return format_html("<bdi>{}</bdi>: {}", row.decided_by, quoted(row.note))
 
     @admin.display(description=gettext_lazy("delivered at"))
     def given(self, transaction: Transaction) -> SafeString | str:
-        """Show when the value was given."""
-        return moment(_of(transaction).delivered_at) or "–"
+        return format_time(_delivery_of(transaction).delivered_at) or "–"
 
     @admin.display(description=gettext_lazy("idempotency key"))
     def key(self, transaction: Transaction) -> SafeString:
-        """Show the key that every attempt carries."""
-        return ltr(str(_of(transaction).idempotency_key))
+        return ltr(str(_delivery_of(transaction).idempotency_key))
 
 
 def _headline(transaction: Transaction) -> dict[str, Any]:
@@ -218,14 +198,14 @@ def _headline(transaction: Transaction) -> dict[str, Any]:
         "facts": [
             (_("Payment"), payment_status(transaction)),
             (_("Delivery"), delivery_status(transaction)),
-            (_("Paid at"), moment(transaction.paid_at) or "–"),
+            (_("Paid at"), format_time(transaction.paid_at) or "–"),
         ],
     }
 
 
-def _told(fulfilment: Fulfilment) -> list[str]:
-    """Name the fields of a delivery that have something to say."""
-    told = {
+def _fields_of_delivery(fulfilment: Fulfilment) -> list[str]:
+    """Name the fields of a delivery that are not empty."""
+    values = {
         "delivery": True,
         "reason": fulfilment.reason,
         "attempts": True,
@@ -235,9 +215,9 @@ def _told(fulfilment: Fulfilment) -> list[str]:
         "given": fulfilment.delivered_at,
         "key": True,
     }
-    return [name for name, value in told.items() if value]
+    return [name for name, value in values.items() if value]
 
 
-def _of(transaction: Transaction) -> Fulfilment:
+def _delivery_of(transaction: Transaction) -> Fulfilment:
     found: Fulfilment = transaction.fulfilment
     return found

@@ -1,4 +1,4 @@
-"""Say in plain words why a payment is where it is, and what staff can do about it."""
+"""Explain the state of a payment, and what staff can do about it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,15 @@ from typing import Final
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from payments_pages.admin.formats import ltr, mode_name, moment, money, own_words, price_of, words
+from payments_pages.admin.formats import (
+    format_sentence,
+    format_time,
+    ltr,
+    mode_name,
+    money,
+    price_of,
+    quoted,
+)
 from payments_pages.admin.transactions.holds import advice_of, facts_of
 from payments_pages.choices import FulfilmentState, VerificationState
 from payments_pages.conf import conf
@@ -15,14 +23,14 @@ from payments_pages.confirmation import is_quiet
 from payments_pages.models import Fulfilment, FulfilmentQuerySet, Transaction, Verification
 from payments_pages.staff import is_of_other_mode
 
-__all__ = ["Why", "why"]
+__all__ = ["Explanation", "explain_payment"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Why:
-    """Give a heading, sentences that explain, and sentences that say what can be done.
+class Explanation:
+    """A heading, sentences that explain, and sentences that say what staff can do.
 
-    `kind` is one of "good", "waiting", "attention", "ended", as statuses have it.
+    `kind` is "good", "waiting", "attention" or "ended", as in `statuses`.
     """
 
     kind: str
@@ -31,8 +39,8 @@ class Why:
     advice: tuple[str, ...] = ()
 
 
-def why(transaction: Transaction, verification: Verification | None) -> Why:
-    """Explain a mirrored payment; `verification` is its row of the inbox, for the next ask."""
+def explain_payment(transaction: Transaction, verification: Verification | None) -> Explanation:
+    """Explain a mirrored payment. `verification`, its row of the inbox, says when we ask again."""
     fulfilment: Fulfilment | None = getattr(transaction, "fulfilment", None)
     if fulfilment is None:
         return _unpaid(transaction, verification)
@@ -40,25 +48,25 @@ def why(transaction: Transaction, verification: Verification | None) -> Why:
         return _held(transaction, fulfilment, verification)
     if fulfilment.state in FulfilmentQuerySet.open_states and is_of_other_mode(fulfilment):
         return _left(transaction)
-    explain = _STATES.get(fulfilment.state)
-    if explain is None:
-        return Why(kind="waiting", heading=str(fulfilment.get_state_display()))
-    return explain(transaction, fulfilment)
+    build = _STATES.get(fulfilment.state)
+    if build is None:
+        return Explanation(kind="waiting", heading=str(fulfilment.get_state_display()))
+    return build(transaction, fulfilment)
 
 
-def _unpaid(transaction: Transaction, verification: Verification | None) -> Why:
-    said = words(_("The service says “{status}”. Nothing is delivered for that."),
+def _unpaid(transaction: Transaction, verification: Verification | None) -> Explanation:
+    said = format_sentence(_("The service says “{status}”. Nothing is delivered for that."),
                   status=ltr(transaction.status))  # fmt: skip
     asked = _next_ask(verification)
     if transaction.status == "reversed":
-        return Why(
+        return Explanation(
             kind="ended",
             heading=_("The money went back to the payer"),
             sentences=(said,),
             advice=(_("There is nothing to do here."),),
         )
     if transaction.status in {"failed", "abandoned"}:
-        return Why(
+        return Explanation(
             kind="ended",
             heading=_("Not paid"),
             sentences=(said, asked),
@@ -69,7 +77,7 @@ def _unpaid(transaction: Transaction, verification: Verification | None) -> Why:
                 ),
             ),
         )
-    return Why(
+    return Explanation(
         kind="waiting",
         heading=_("Not paid yet"),
         sentences=(said, asked),
@@ -81,73 +89,80 @@ def _next_ask(verification: Verification | None) -> str:
     if verification is None:
         return ""
     if verification.state == VerificationState.LAPSED:
-        return _("After three days we no longer ask by ourselves.")
+        return _("After three days we no longer ask automatically.")
     if verification.state == VerificationState.ENDED:
-        return _("Staff have ended the asking. It starts again when somebody names the payment.")
+        return _(
+            "Staff have stopped the checks. They start again when the reference comes in again."
+        )
     if verification.next_at is None:
         return ""
-    return words(_("We ask again by ourselves, next at {time}."), time=moment(verification.next_at))
+    return format_sentence(
+        _("We ask again automatically, next at {time}."), time=format_time(verification.next_at)
+    )
 
 
-def _left(transaction: Transaction) -> Why:
-    left = words(
-        _("It is a payment of {mode} mode, and this site takes {ours} payments now."),
+def _left(transaction: Transaction) -> Explanation:
+    left = format_sentence(
+        _("It is a payment in {mode} mode; this site takes {ours} payments now."),
         mode=mode_name(transaction.domain) or "–",
         ours=mode_name(conf.mode_or_blank) or "–",
     )
-    return Why(
+    return Explanation(
         kind="attention",
         heading=_("Paid, left in the other mode"),
-        sentences=(left, _("Nothing is delivered for it until MODE is that again.")),
-        advice=(_("Have MODE set back for as long as that takes, or reject it."),),
+        sentences=(left, _("Nothing is delivered until MODE is switched back.")),
+        advice=(_("Ask an administrator to switch MODE back, or reject it."),),
     )
 
 
-def _pending(_transaction: Transaction, _fulfilment: Fulfilment) -> Why:
-    return Why(
+def _pending(_transaction: Transaction, _fulfilment: Fulfilment) -> Explanation:
+    return Explanation(
         kind="waiting",
         heading=_("Paid, about to be delivered"),
         sentences=(
             _("The payment is accepted. A worker or the next sweep delivers it within moments."),
         ),
-        advice=(_("If it stays like this, no sweep is running: tell whoever runs the site."),),
+        advice=(_("If it stays like this, no sweep is running: tell the site’s administrator."),),
     )
 
 
-def _delivering(_transaction: Transaction, fulfilment: Fulfilment) -> Why:
-    lease = words(
+def _delivering(_transaction: Transaction, fulfilment: Fulfilment) -> Explanation:
+    lease = format_sentence(
         _("Attempt {number} is under way. If it does not end by {time}, another one takes over."),
         number=fulfilment.attempts,
-        time=moment(fulfilment.next_at),
+        time=format_time(fulfilment.next_at),
     )
-    return Why(kind="waiting", heading=_("Being delivered"), sentences=(lease,))
+    return Explanation(kind="waiting", heading=_("Being delivered"), sentences=(lease,))
 
 
-def _delivered(transaction: Transaction, fulfilment: Fulfilment) -> Why:
+def _delivered(transaction: Transaction, fulfilment: Fulfilment) -> Explanation:
     sentences: list[str] = [
-        words(_("Delivered at {time}, once and for all."), time=moment(fulfilment.delivered_at))
+        format_sentence(
+            _("Delivered at {time}. It will not be delivered again."),
+            time=format_time(fulfilment.delivered_at),
+        )
     ]
     if fulfilment.decided_by:
         sentences.append(
-            words(
+            format_sentence(
                 _("{person} approved it: {note}"),
                 person=_person(fulfilment),
-                note=own_words(fulfilment.note),
+                note=quoted(fulfilment.note),
             )
         )
     if fulfilment.overpaid:
         sentences.append(_overpaid(transaction))
     if transaction.status == "success":
-        return Why(kind="good", heading=_("Delivered"), sentences=tuple(sentences))
+        return Explanation(kind="good", heading=_("Delivered"), sentences=tuple(sentences))
     sentences.append(
-        words(
+        format_sentence(
             _(
-                "Since then the service says “{status}”. What was given is not taken back by itself."
+                "Since then the service says “{status}”. What was delivered is not taken back automatically."
             ),
             status=ltr(transaction.status),
         )
     )
-    return Why(
+    return Explanation(
         kind="attention",
         heading=_("Delivered, but no longer paid"),
         sentences=tuple(sentences),
@@ -159,7 +174,7 @@ def _overpaid(transaction: Transaction) -> str:
     price = price_of(transaction)
     if price is None or price[0] is None or transaction.amount is None:
         return _("More than the price was paid.")
-    return words(
+    return format_sentence(
         _(
             "Paid {paid}, which is {more} more than the price: fees passed on to the payer, perhaps."
         ),
@@ -168,37 +183,39 @@ def _overpaid(transaction: Transaction) -> str:
     )
 
 
-def _failed(_transaction: Transaction, fulfilment: Fulfilment) -> Why:
-    tries = words(
+def _failed(_transaction: Transaction, fulfilment: Fulfilment) -> Explanation:
+    tries = format_sentence(
         _("Attempt {number} of {most} failed: {error}"),
         number=fulfilment.attempts,
         most=conf.max_attempts,
-        error=own_words(fulfilment.last_error),
+        error=quoted(fulfilment.last_error),
     )
-    again = words(_("It is tried again by itself at {time}."), time=moment(fulfilment.next_at))
-    return Why(
+    again = format_sentence(
+        _("It is retried automatically at {time}."), time=format_time(fulfilment.next_at)
+    )
+    return Explanation(
         kind="attention",
         heading=_("Paid, the delivery fails"),
         sentences=(tries, again),
-        advice=(_("Have the cause seen to. Then wait, or try again now."),),
+        advice=(_("Fix the cause. Then wait, or try again now."),),
     )
 
 
-def _rejected(_transaction: Transaction, fulfilment: Fulfilment) -> Why:
-    by = words(
+def _rejected(_transaction: Transaction, fulfilment: Fulfilment) -> Explanation:
+    by = format_sentence(
         _("{person} rejected it: {note}"),
         person=_person(fulfilment),
-        note=own_words(fulfilment.note),
+        note=quoted(fulfilment.note),
     )
-    return Why(
+    return Explanation(
         kind="ended",
         heading=_("Paid, rejected by staff"),
         sentences=(by, _("Nothing was delivered, and nothing will be.")),
-        advice=(_("Rejecting gives no money back: refund the payer at the service."),),
+        advice=(_("Rejecting does not refund the payer: refund the payment at the service."),),
     )
 
 
-_STATES: Final[Mapping[str, Callable[[Transaction, Fulfilment], Why]]] = {
+_STATES: Final[Mapping[str, Callable[[Transaction, Fulfilment], Explanation]]] = {
     FulfilmentState.PENDING: _pending,
     FulfilmentState.DELIVERING: _delivering,
     FulfilmentState.DELIVERED: _delivered,
@@ -209,12 +226,12 @@ _STATES: Final[Mapping[str, Callable[[Transaction, Fulfilment], Why]]] = {
 
 def _held(
     transaction: Transaction, fulfilment: Fulfilment, verification: Verification | None
-) -> Why:
+) -> Explanation:
     quiet = is_quiet(fulfilment)
     heading = (
         _("Paid, not to this site: %(reason)s") if quiet else _("Paid, held for staff: %(reason)s")
     )
-    return Why(
+    return Explanation(
         kind="ended" if quiet else "attention",
         heading=heading % {"reason": fulfilment.get_reason_display()},
         sentences=(facts_of(transaction, fulfilment, verification),),

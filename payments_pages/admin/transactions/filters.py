@@ -1,4 +1,7 @@
-"""Filter payments by how far their delivery is, and by why it is held; neither asks the database."""
+"""Filters of payments by the state of the delivery, and by the reason of a hold.
+
+Neither queries the database for its choices.
+"""
 
 from typing import Any
 
@@ -15,11 +18,11 @@ from payments_pages.models import Fulfilment, Transaction
 __all__ = ["DELIVERY_REASONS", "DeliveryFilter", "HoldFilter"]
 
 DELIVERY_REASONS = (Reason.ATTEMPTS_SPENT, Reason.PERMANENT_ERROR)
-"""Holds that the handler made, not the policy."""
+"""Reasons of a hold that come from the handler, not from the policy."""
 
 
 class DeliveryFilter(admin.ChoicesFieldListFilter):
-    """Filter by the fulfilment's state, under the name that the column has."""
+    """By the state of the fulfilment, with the title of the list's column."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -27,17 +30,17 @@ class DeliveryFilter(admin.ChoicesFieldListFilter):
 
 
 class HoldFilter(admin.SimpleListFilter):
-    """Filter by why staff are asked: by one reason, or by which of the two kinds it is.
+    """By the reason of a hold, or by one of the two kinds of reasons.
 
-    `held=decision` is what the policy holds for staff, `held=delivery` what the handler could not give.
+    `held=decision`: the policy held it for staff. `held=delivery`: the handler could not deliver.
     """
 
     title = gettext_lazy("reason of a hold")
     parameter_name = "held"
     decision, delivery = "decision", "delivery"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 - Django's signature
-        """Return the two kinds and each reason that a hold can have."""
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the two kinds and each reason."""
         kinds = [
             (self.decision, _("Waits for a decision")),
             (self.delivery, _("Delivery given up")),
@@ -46,10 +49,10 @@ class HoldFilter(admin.SimpleListFilter):
 
     def queryset(
         self,
-        request: HttpRequest,  # noqa: ARG002 - Django's signature
+        request: HttpRequest,
         queryset: QuerySet[Transaction],
     ) -> QuerySet[Transaction] | None:
-        """Narrow the list; a word that is no reason finds nothing."""
+        """Filter the list; an unknown reason finds nothing."""
         chosen = self.value()
         if chosen is None:
             return None

@@ -1,4 +1,4 @@
-"""Ask staff for what an action needs: a reason, a note, a page."""
+"""Forms for what an action needs: a reason, a note, a page."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,49 +12,53 @@ from payments_pages import staff
 from payments_pages.admin.errors import explain
 from payments_pages.conf import conf
 from payments_pages.exceptions import UnusableKey
+from payments_pages.ids import parse_id
 from payments_pages.models import PaymentPage, Transaction
 from payments_pages.pages import slug_key
 
 __all__ = ["SUGGESTIONS", "ActionForm", "AttributeForm", "NoteForm", "ReasonForm"]
 
 SUGGESTIONS = 50
-"""Pages offered while staff type one (case C66)."""
-_LINES = {"rows": 3, "dir": "auto", "class": "vLargeTextField"}
-_ID_DIGITS = 18
+"""Pages offered as suggestions at most."""
 
 
 class ActionForm(forms.Form):
-    """Ask for nothing; know the payments that are acted on: one, or those that are ticked."""
+    """A form without fields. `transactions` are the payments to act on: one, or those ticked."""
 
     def __init__(self, *args: Any, transactions: Iterable[Transaction] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.transactions = transactions
 
 
-class ReasonForm(ActionForm):
-    """Ask for the reason of a decision about money."""
-
-    note = forms.CharField(
-        label=gettext_lazy("Reason"),
+def _note_field(label: Any, help_text: Any, *, required: bool = True) -> forms.CharField:
+    return forms.CharField(
+        label=label,
+        required=required,
         max_length=staff.NOTE_LENGTH,
-        help_text=gettext_lazy("It stays in the timeline, beside your name."),
-        widget=forms.Textarea(attrs=_LINES),
+        help_text=help_text,
+        widget=forms.Textarea(attrs={"rows": 3, "dir": "auto", "class": "vLargeTextField"}),
     )
 
 
-class NoteForm(ActionForm):
-    """Ask for a note."""
+_IN_TIMELINE = gettext_lazy("It stays in the timeline, beside your name.")
 
-    note = forms.CharField(
-        label=gettext_lazy("Note"),
-        max_length=staff.NOTE_LENGTH,
-        help_text=gettext_lazy("For staff only. It cannot be changed or taken back."),
-        widget=forms.Textarea(attrs=_LINES),
+
+class ReasonForm(ActionForm):
+    """The reason of a decision about money."""
+
+    note = _note_field(gettext_lazy("Reason"), _IN_TIMELINE)
+
+
+class NoteForm(ActionForm):
+    """A note."""
+
+    note = _note_field(
+        gettext_lazy("Note"), gettext_lazy("For staff only. It cannot be changed or deleted.")
     )
 
 
 class AttributeForm(ActionForm):
-    """Ask which page a payment pays for; a page is typed, so there may be any number of them."""
+    """The page that a payment pays for. Staff type it: a list could be thousands of pages long."""
 
     page = forms.CharField(
         label=gettext_lazy("Payment page"),
@@ -64,16 +68,10 @@ class AttributeForm(ActionForm):
             attrs={"class": "vTextField", "dir": "auto", "list": "pp-pages", "autocomplete": "off"}
         ),
     )
-    note = forms.CharField(
-        label=gettext_lazy("How you know"),
-        required=False,
-        max_length=staff.NOTE_LENGTH,
-        help_text=gettext_lazy("It stays in the timeline, beside your name."),
-        widget=forms.Textarea(attrs=_LINES),
-    )
+    note = _note_field(gettext_lazy("How you know"), _IN_TIMELINE, required=False)
 
     def clean_page(self) -> PaymentPage:
-        """Find the one page that was meant; refuse what fits none or several."""
+        """Return the page; raise `ValidationError` if the text names none, or several."""
         typed: str = self.cleaned_data["page"].strip()
         slug = typed.rstrip("/").rpartition("/")[2]
         try:
@@ -84,11 +82,12 @@ class AttributeForm(ActionForm):
         found = pages.filter(slug_key=slug_key(slug, mode)).first()
         if found is not None:
             return found
-        if typed.isascii() and typed.isdigit() and len(typed) <= _ID_DIGITS:
-            found = pages.filter(remote_id=int(typed)).first()
+        remote_id = parse_id(typed)
+        if remote_id is not None:
+            found = pages.filter(remote_id=remote_id).first()
         if found is not None:
             return found
-        # Compared here as well: a collation may take "Tea" and "tea" for one name.
+        # Compared here as well: for some collations "Tea" and "tea" are equal.
         named = [page for page in pages.filter(name=typed)[:SUGGESTIONS] if page.name == typed]
         if len(named) > 1:
             raise forms.ValidationError(_("Several pages have this name. Give the slug."))
@@ -97,7 +96,7 @@ class AttributeForm(ActionForm):
         return named[0]
 
     def suggestions(self) -> list[PaymentPage]:
-        """Return pages that one of these payments would be enough for, the dearest first."""
+        """Return pages whose price one of these payments covers, the most expensive first."""
         most: dict[str, int] = {}
         for paid in self.transactions:
             if paid.amount is not None:

@@ -1,4 +1,4 @@
-"""Show totals above the list of payments; each leads to the payments that it counts."""
+"""The totals above the list of payments; each links to the payments that it counts."""
 
 import datetime as dt
 import logging
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db import DatabaseError
 from django.http import HttpRequest, QueryDict
-from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from payments_pages.admin.formats import ltr, money
+from payments_pages.admin.links import reverse_admin, site_name
 from payments_pages.conf import conf
 from payments_pages.exceptions import ConfigurationError
 from payments_pages.money import format_amount
@@ -31,25 +31,19 @@ __all__ = [
     "draw",
 ]
 
-SLOT = 10
+logger = logging.getLogger("payments_pages.totals")
 
-
-GAP = 2
-
-
-HEIGHT = 48
-
-
+SLOT, GAP, HEIGHT = 10, 2, 48
 WIDTH = DAYS * SLOT
-"""The drawing's own units; the page scales it."""
+"""Units of the drawing's view box; the page scales it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """Be one day: where its bar stands, and its row in the table.
+    """One day: its bar in the chart, and its row in the table.
 
-    Lengths are in the drawing's units; `date` is 2026-11-27 in every language, `text` the amount
-    without markup, for a tooltip.
+    Lengths are in the drawing's units. `date` is written 2026-11-27 in every language; `text` is
+    the amount without markup, for a tooltip.
     """
 
     slot: int
@@ -65,9 +59,9 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """Hold the bars of one currency, the oldest day first, and its best day.
+    """The bars of one currency, the oldest day first, and the highest of them.
 
-    `code` is a dash where the service named no currency.
+    `code` is a dash if the service named no currency.
     """
 
     code: str
@@ -76,7 +70,7 @@ class Chart:
 
 
 def draw(currency: Currency) -> Chart:
-    """Scale the days to the highest of them; a day with any payment has a bar one can see."""
+    """Scale the days to the highest of them; a day with any payment has a visible bar."""
     top = max(day.amount for day in currency.days)
     bars = tuple(_bar(number, day, top, currency.code) for number, day in enumerate(currency.days))
     highest = max(bars, key=lambda bar: bar.day.amount)
@@ -84,7 +78,7 @@ def draw(currency: Currency) -> Chart:
 
 
 def _bar(number: int, day: Day, top: int, code: str) -> Bar:
-    # Whole numbers all the way: a template would write a float in the reader's language.
+    # Integers only: a template would format a float in the reader's language.
     height = max(1, day.amount * HEIGHT // top) if day.amount > 0 else 0
     text = format_amount(day.amount, code, conf.exponents)
     return Bar(
@@ -100,16 +94,13 @@ def _bar(number: int, day: Day, top: int, code: str) -> Bar:
     )
 
 
-logger = logging.getLogger("payments_pages.totals")
-
-
 WINDOWS = (1, 7, 30)
-"""The last how many days; today is the first of them."""
+"""Days of each total, today included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """Be one total: a link to the payments of one currency in one window."""
+    """One total: a link to the payments of one currency in one window."""
 
     figure: Figure
     amount: SafeString
@@ -119,7 +110,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Hold one currency's totals, and its chart."""
+    """The totals of one currency, and its chart."""
 
     cells: tuple[Cell, ...]
     chart: Chart
@@ -127,9 +118,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strip:
-    """Hold all that the strip shows; `trouble` says that the totals could not be taken.
+    """All that is shown above the list; `trouble`: the totals could not be computed.
 
-    `days` are the table beside the charts: of each day, the newest first, its bar of every row.
+    `days` is the table beside the charts: for each day, the newest first, the bar of every row.
     """
 
     rows: tuple[Row, ...] = ()
@@ -140,9 +131,10 @@ class Strip:
 
 
 def build_strip(request: HttpRequest, *, today: dt.date | None = None) -> Strip:
-    """Take the totals in one query; never raise, for the list must be seen without them too.
+    """Compute the totals in one query.
 
-    A sum may be too large for SQLite, the settings may be incomplete, a replica may be away.
+    Never raises, so that the list is shown without totals when they fail: a sum may be too large
+    for SQLite, the settings incomplete, a replica down.
     """
     try:
         mode = conf.mode
@@ -157,7 +149,7 @@ def build_strip(request: HttpRequest, *, today: dt.date | None = None) -> Strip:
 
 
 def _in_order(totals: Sequence[Currency]) -> list[Currency]:
-    """Put the currencies that we know first, in the order of the settings."""
+    """Sort the currencies of the settings first, in their order there, then the others."""
     known = list(conf.exponents)
     return sorted(
         totals,
@@ -175,7 +167,7 @@ def _row(request: HttpRequest, currency: Currency, mode: str) -> Row:
 
 def _cell(request: HttpRequest, currency: Currency, figure: Figure, mode: str) -> Cell:
     query = _filters(currency, figure, mode)
-    url = reverse("admin:payments_pages_transaction_changelist", current_app=_site_name(request))
+    url = reverse_admin(site_name(request), "payments_pages_transaction_changelist")
     return Cell(
         figure=figure,
         amount=money(figure.amount, currency.code),
@@ -185,7 +177,7 @@ def _cell(request: HttpRequest, currency: Currency, figure: Figure, mode: str) -
 
 
 def _filters(currency: Currency, figure: Figure, mode: str) -> QueryDict:
-    """Filter the list down to what was counted; times as Django's own filter of dates has them."""
+    """Return the query of the payments counted; times are written as Django's date filter does."""
     query = QueryDict(mutable=True)
     query["status"] = "success"
     query["domain"] = mode
@@ -199,10 +191,5 @@ def _filters(currency: Currency, figure: Figure, mode: str) -> QueryDict:
 
 
 def _chosen(request: HttpRequest) -> dict[str, str]:
-    """Return what the list is filtered by now, without page and order."""
+    """Return the filters of the list as shown now, without page and order."""
     return {key: str(value) for key, value in request.GET.items() if key not in {"p", "o", "all"}}
-
-
-def _site_name(request: HttpRequest) -> str:
-    match = request.resolver_match
-    return match.namespace if match else "admin"

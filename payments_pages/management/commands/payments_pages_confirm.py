@@ -124,7 +124,8 @@ def _confirm(reference: str, *, refresh: bool, page: PaymentPage | None) -> tupl
     try:
         row = _row(reference)
         if row.reason == Reason.UNATTRIBUTED:
-            outcome = staff.attribute(row, page, actor=NAME, door=Door.COMMAND) or outcome
+            attributed = staff.attribute(row.transaction, page=page, actor=NAME, door=Door.COMMAND)
+            outcome = attributed or outcome
             row = _row(reference)
     except (DatabaseError, InterfaceError) as error:
         if not is_transient(error):

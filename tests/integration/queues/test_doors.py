@@ -120,7 +120,9 @@ def _in_a_minute() -> Any:
 def test_what_is_held_is_not_sent_and_staff_deliver_it_here(buy: Any) -> None:
     assert buy(amount=9000).outcome is Outcome.HELD
     assert SENT == []
-    assert decisions.approve(the_row(), actor="dana", note="agreed") is Outcome.DELIVERED
+    assert (
+        decisions.approve(the_row().transaction, actor="dana", note="agreed") is Outcome.DELIVERED
+    )
     assert SENT == []
     assert Good.objects.count() == 1
 

@@ -64,7 +64,7 @@ def test_staff_decide_there(tea_box: PaymentPage, sandbox: Sandbox) -> None:
     sandbox.pay("tea-box", reference="PPG-1", amount=9000)
     confirm_payment("PPG-1", door=Door.CALLBACK, page_token=tea_box.token)
     held = Fulfilment.objects.select_related("transaction").get()
-    assert decisions.approve(held, actor="dana", note="agreed") is Outcome.DELIVERED
+    assert decisions.approve(held.transaction, actor="dana", note="agreed") is Outcome.DELIVERED
 
 
 @pytest.mark.parametrize("alias", ["default", "payments"])

@@ -105,7 +105,7 @@ def test_a_failed_delivery_that_the_replica_still_shows_is_not_made_again(
     assert stale.state == State.FAILED, "the replica says that it is to be made"
     assert sweep_due().taken == 0
     assert oldest_due() is None
-    assert decisions.retry(stale, actor="dana") is None
+    assert decisions.retry(stale.transaction, actor="dana") is None
     assert confirm_payment(sold, door=Door.CALLBACK).outcome is Outcome.ALREADY_DELIVERED
     assert goods() == 1
 
@@ -118,9 +118,9 @@ def test_staff_decide_once_about_what_the_replica_still_holds(
     assert found.outcome is Outcome.HELD
     catch_up()
     stale = Fulfilment.objects.select_related("transaction").get()
-    assert decisions.approve(stale, actor="dana", note="agreed") is Outcome.DELIVERED
-    assert decisions.approve(stale, actor="omar", note="agreed") is None
-    assert not decisions.reject(stale, actor="omar", note="no")
+    assert decisions.approve(stale.transaction, actor="dana", note="agreed") is Outcome.DELIVERED
+    assert decisions.approve(stale.transaction, actor="omar", note="agreed") is None
+    assert not decisions.reject(stale.transaction, actor="omar", note="no")
     assert goods() == 1
 
 

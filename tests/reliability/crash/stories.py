@@ -69,22 +69,24 @@ def _on_commit(reference: str, token: str) -> None:
 
 def _approve(reference: str, token: str) -> Outcome | None:
     row = Fulfilment.objects.get(transaction__reference=reference)
-    return decisions.approve(row, actor="Rana", note="paid the rest in cash")
+    return decisions.approve(row.transaction, actor="Rana", note="paid the rest in cash")
 
 
 def _attribute(reference: str, token: str) -> Outcome | None:
     row = Fulfilment.objects.select_related("transaction").get(transaction__reference=reference)
-    return decisions.attribute(row, PaymentPage.objects.get(token=UUID(token)), actor="Rana")
+    return decisions.attribute(
+        row.transaction, page=PaymentPage.objects.get(token=UUID(token)), actor="Rana"
+    )
 
 
 def _reject(reference: str, token: str) -> None:
     row = Fulfilment.objects.get(transaction__reference=reference)
-    decisions.reject(row, actor="Omar", note="sent back")
+    decisions.reject(row.transaction, actor="Omar", note="sent back")
 
 
 def _retry(reference: str, token: str) -> Outcome | None:
     row = Fulfilment.objects.get(transaction__reference=reference)
-    return decisions.retry(row, actor="Rana")
+    return decisions.retry(row.transaction, actor="Rana")
 
 
 ACTS: Mapping[str, Callable[[str, str], Outcome | None]] = {

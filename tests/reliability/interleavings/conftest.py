@@ -53,15 +53,17 @@ class Place:
 
     def attribute(self, reference: str) -> Action:
         row = Fulfilment.objects.select_related("transaction").get(transaction__reference=reference)
-        return answered(lambda: decisions.attribute(row, self.page, actor="Rana"))
+        return answered(lambda: decisions.attribute(row.transaction, page=self.page, actor="Rana"))
 
     def approve(self, reference: str) -> Action:
-        row = Fulfilment.objects.get(transaction__reference=reference)
-        return answered(lambda: decisions.approve(row, actor="Rana", note="paid the rest in cash"))
+        row = Fulfilment.objects.select_related("transaction").get(transaction__reference=reference)
+        return answered(
+            lambda: decisions.approve(row.transaction, actor="Rana", note="paid the rest in cash")
+        )
 
     def reject(self, reference: str) -> Action:
-        row = Fulfilment.objects.get(transaction__reference=reference)
-        return lambda: decisions.reject(row, actor="Omar", note="paid too little")
+        row = Fulfilment.objects.select_related("transaction").get(transaction__reference=reference)
+        return lambda: decisions.reject(row.transaction, actor="Omar", note="paid too little")
 
 
 @pytest.fixture

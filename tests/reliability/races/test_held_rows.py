@@ -217,8 +217,8 @@ def test_staff_who_saw_it_before_do_not_wait_either(state: FulfilmentState) -> N
     row.state, row.attempts = state, 0
     row.reason = "attempts_spent" if state == FulfilmentState.HELD else ""
     began = time.monotonic()
-    assert decisions.retry(row, actor="staff") is None
-    assert decisions.reject(row, actor="staff", note="") is False
+    assert decisions.retry(row.transaction, actor="staff") is None
+    assert decisions.reject(row.transaction, actor="staff", note="") is False
     assert time.monotonic() - began < QUICK
 
 

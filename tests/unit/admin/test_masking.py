@@ -13,7 +13,7 @@ from payments_pages.admin.transactions.actions import ACTIONS, fingerprint
 from payments_pages.admin.transactions.search import CUSTOMER_FIELDS
 from payments_pages.choices import Door, Outcome
 from payments_pages.confirmation import confirm_payment
-from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
+from payments_pages.models import Event, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.staff import mask_email
 from payments_pages.staff.masking import mask_name, mask_phone, mask_whole
@@ -94,7 +94,6 @@ def body(response: Any) -> str:
 
 def all_that_can_be_seen(client: Client, payment: Transaction) -> dict[str, str]:
     """Every page on which a payment has a part, and what staff's actions say, by address."""
-    row = Fulfilment.objects.get()
     asked = Verification.objects.get()
     addresses = [
         "/admin/",
@@ -104,8 +103,6 @@ def all_that_can_be_seen(client: Client, payment: Transaction) -> dict[str, str]
         f"{TRANSACTIONS}{payment.pk}/change/",
         f"{TRANSACTIONS}{payment.pk}/history/",
         f"{TRANSACTIONS}verify/",
-        f"{ADMIN}fulfilment/",
-        f"{ADMIN}fulfilment/{row.pk}/change/",
         f"{ADMIN}verification/",
         f"{ADMIN}verification/{asked.pk}/change/",
         f"{ADMIN}verification/{asked.pk}/history/",

@@ -121,7 +121,7 @@ def still_asked(stage: Stage) -> None:
     Verification.objects.update(state=VerificationState.DUE)
 
 
-PAGE, PAYMENT, ASKED, DELIVERY = "paymentpage", "transaction", "verification", "fulfilment"
+PAGE, PAYMENT, ASKED = "paymentpage", "transaction", "verification"
 PAYMENT_PK, PAGE_PK = "{stage.row.transaction_id}", "{stage.page.pk}"
 
 URLS: dict[str, list[Entry]] = {
@@ -172,15 +172,6 @@ URLS: dict[str, list[Entry]] = {
     f"{ASKED}_history": [Entry(VIEW, lambda client, stage: client.get(f"{ADMIN}{ASKED}/{Verification.objects.get().pk}/history/"))],
     f"{ASKED}_add": [Entry(NONE, get(f"{ASKED}/add/"))],
     f"{ASKED}_delete": [Entry(NONE, lambda client, stage: client.post(f"{ADMIN}{ASKED}/{Verification.objects.get().pk}/delete/", {"post": "yes"}))],
-    # Deliveries
-    f"{DELIVERY}_changelist": [Entry(VIEW, get(f"{DELIVERY}/"))],
-    f"{DELIVERY}_change": [
-        Entry(VIEW, get(f"{DELIVERY}/{{stage.row.pk}}/change/")),
-        Entry(NONE, post(f"{DELIVERY}/{{stage.row.pk}}/change/", state="delivered")),
-    ],
-    f"{DELIVERY}_history": [Entry(VIEW, get(f"{DELIVERY}/{{stage.row.pk}}/history/"))],
-    f"{DELIVERY}_add": [Entry(NONE, post(f"{DELIVERY}/add/"))],
-    f"{DELIVERY}_delete": [Entry(NONE, post(f"{DELIVERY}/{{stage.row.pk}}/delete/", post="yes"))],
     # Pages
     f"{PAGE}_changelist": [Entry(VIEW, get(f"{PAGE}/"))],
     f"{PAGE}_change": [

@@ -42,7 +42,10 @@ def pageless(tea_box: PaymentPage, sandbox: Sandbox) -> Fulfilment:
 
 
 def test_a_page_that_fits_ends_the_hold(pageless: Fulfilment, tea_box: PaymentPage) -> None:
-    assert decisions.attribute(pageless, tea_box, actor="Rana", note="by mail") is Outcome.DELIVERED
+    assert (
+        decisions.attribute(pageless.transaction, page=tea_box, actor="Rana", note="by mail")
+        is Outcome.DELIVERED
+    )
     assert known() == (tea_box, Attributed.STAFF)
     assert (Good.objects.count(), row().decided_by) == (1, "")
     kinds = list(Event.objects.order_by("pk").values_list("kind", "actor"))
@@ -62,7 +65,7 @@ def test_a_page_that_does_not_fit_holds_it_for_the_true_reason(
         page = mirror_another(sandbox, **{**fields, "name": "Page"})
         PaymentPage.objects.filter(pk=page.pk).update(currency=fields.get("currency", "ILS"))
         page.refresh_from_db()
-        assert decisions.attribute(row(), page, actor="Rana") is Outcome.HELD
+        assert decisions.attribute(row().transaction, page=page, actor="Rana") is Outcome.HELD
         assert (row().reason, known()) == (reason, (page, Attributed.STAFF))
     fulfilment_held.disconnect(listener)
     assert told == [Reason.AMOUNT_MISMATCH, Reason.CURRENCY_MISMATCH]
@@ -72,8 +75,10 @@ def test_a_page_that_does_not_fit_holds_it_for_the_true_reason(
 def test_who_has_it_in_hand_twice_is_told_that_it_has_moved_on(
     pageless: Fulfilment, tea_box: PaymentPage
 ) -> None:
-    assert decisions.attribute(pageless, tea_box, actor="Rana") is Outcome.DELIVERED
-    assert decisions.attribute(pageless, tea_box, actor="Omar") is None
+    assert (
+        decisions.attribute(pageless.transaction, page=tea_box, actor="Rana") is Outcome.DELIVERED
+    )
+    assert decisions.attribute(pageless.transaction, page=tea_box, actor="Omar") is None
     assert Good.objects.count() == 1
     assert Event.objects.filter(kind="attributed").count() == 1
 
@@ -83,7 +88,7 @@ def test_what_naming_a_page_cannot_cure_is_left_alone(
 ) -> None:
     sandbox.pay("tea-box", reference=REFERENCE, domain="live")
     assert confirm(tea_box).outcome is Outcome.HELD
-    assert decisions.attribute(row(), tea_box, actor="Rana") is None
+    assert decisions.attribute(row().transaction, page=tea_box, actor="Rana") is None
     assert row().reason == Reason.MODE_MISMATCH
 
 
@@ -93,8 +98,8 @@ def test_what_the_merchants_code_expected_is_not_overruled(
     expect_payment(REFERENCE, amount=20000)
     sandbox.add_transaction(REFERENCE)
     assert confirm().outcome is Outcome.HELD
-    assert not decisions.may_attribute(row())
-    assert decisions.attribute(row(), tea_box, actor="Rana") is None
+    assert not decisions.may_attribute(row().transaction)
+    assert decisions.attribute(row().transaction, page=tea_box, actor="Rana") is None
 
 
 def test_a_second_payment_may_be_for_a_page_instead(tea_box: PaymentPage, sandbox: Sandbox) -> None:
@@ -103,7 +108,7 @@ def test_a_second_payment_may_be_for_a_page_instead(tea_box: PaymentPage, sandbo
     sandbox.add_transaction(REFERENCE, metadata={"payments_pages_expected": "PPG-0"})
     assert confirm().outcome is Outcome.HELD
     assert row().reason == Reason.DUPLICATE_PAYMENT
-    assert decisions.attribute(row(), tea_box, actor="Rana") is Outcome.DELIVERED
+    assert decisions.attribute(row().transaction, page=tea_box, actor="Rana") is Outcome.DELIVERED
     assert Transaction.objects.get().expected_payment is None
     expected.refresh_from_db()
     assert expected.paid_by_key == "another"
@@ -112,8 +117,8 @@ def test_a_second_payment_may_be_for_a_page_instead(tea_box: PaymentPage, sandbo
 def test_a_note_has_words_and_an_end(pageless: Fulfilment) -> None:
     for text in ("", " ", "x" * 2001):
         with pytest.raises(ValueError, match="2000"):
-            decisions.note(pageless.transaction, text, actor="Rana")
-    decisions.note(pageless.transaction, "called", actor="Rana")
+            decisions.add_note(pageless.transaction, actor="Rana", note=text)
+    decisions.add_note(pageless.transaction, actor="Rana", note="called")
     assert Event.objects.get(kind="noted").detail == "called"
 
 
@@ -167,7 +172,7 @@ def test_a_payer_who_came_back_first_keeps_the_page(
 ) -> None:
     other = mirror_another(sandbox, slug="other", amount=100)
     assert confirm(tea_box).outcome is Outcome.DELIVERED
-    assert decisions.attribute(pageless, other, actor="Rana") is None
+    assert decisions.attribute(pageless.transaction, page=other, actor="Rana") is None
     assert known() == (tea_box, Attributed.CALLBACK)
     assert Good.objects.count() == 1
     assert not Event.objects.filter(kind="attributed").exists()
@@ -190,5 +195,5 @@ def test_who_is_told_that_it_has_moved_on_stops_nobody_who_asks(
 ) -> None:
     assert confirm(tea_box).outcome is Outcome.DELIVERED
     fence = Verification.objects.get().attempts
-    assert decisions.attribute(pageless, tea_box, actor="Rana") is None
+    assert decisions.attribute(pageless.transaction, page=tea_box, actor="Rana") is None
     assert Verification.objects.get().attempts == fence

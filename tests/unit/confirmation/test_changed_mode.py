@@ -199,12 +199,12 @@ def test_staff_can_only_reject_what_is_of_the_other_mode(
     if reason:
         Fulfilment.objects.update(state=FulfilmentState.HELD, reason=reason, next_at=None)
     before = row()
-    assert decisions.retry(before, actor="Rana") is None
-    assert decisions.approve(before, actor="Rana", note="yes") is None
-    assert decisions.attribute(before, tea_box, actor="Rana") is None
+    assert decisions.retry(before.transaction, actor="Rana") is None
+    assert decisions.approve(before.transaction, actor="Rana", note="yes") is None
+    assert decisions.attribute(before.transaction, page=tea_box, actor="Rana") is None
     assert (row().state, row().reason) == (before.state, before.reason)
     assert Verification.objects.count() == 1
-    assert decisions.reject(before, actor="Rana", note="a test")
+    assert decisions.reject(before.transaction, actor="Rana", note="a test")
     assert row().state == FulfilmentState.REJECTED
 
 
@@ -215,16 +215,16 @@ def test_a_payment_of_the_other_mode_cannot_be_approved_and_is_delivered_once_wh
     sandbox.pay("tea-box", reference=REFERENCE)
     assert come(tea_box).outcome is Outcome.HELD
     assert row().reason == Reason.MODE_MISMATCH
-    assert not decisions.may_approve(row())
-    assert decisions.approve(row(), actor="Rana", note="we know them") is None
+    assert not decisions.may_approve(row().transaction)
+    assert decisions.approve(row().transaction, actor="Rana", note="we know them") is None
     assert not Good.objects.exists()
     configure(MODE="test")
-    assert decisions.approve(row(), actor="Rana", note="we know them") is None
+    assert decisions.approve(row().transaction, actor="Rana", note="we know them") is None
     assert come(tea_box).outcome is Outcome.DELIVERED
     assert come(tea_box).outcome is Outcome.ALREADY_DELIVERED
     held = Fulfilment.objects.select_related("transaction").get(state=FulfilmentState.HELD)
-    assert not decisions.may_approve(held)
-    assert decisions.reject(held, actor="Rana", note="delivered in the other row")
+    assert not decisions.may_approve(held.transaction)
+    assert decisions.reject(held.transaction, actor="Rana", note="delivered in the other row")
     assert Good.objects.count() == 1
 
 
@@ -239,7 +239,7 @@ def test_nor_can_it_when_something_else_holds_it_by_now(
     let_time_pass(10)
     confirm_payment(REFERENCE, door=Door.WEBHOOK, refresh=True)
     assert row().reason == Reason.NOT_SUCCESS
-    assert decisions.approve(row(), actor="Rana", note="yes") is None
+    assert decisions.approve(row().transaction, actor="Rana", note="yes") is None
     assert Transaction.objects.get().domain == "test"
 
 
@@ -248,4 +248,4 @@ def test_a_payment_without_a_mode_cannot_be_approved(
 ) -> None:
     sandbox.pay("tea-box", reference=REFERENCE, domain="")
     assert come(tea_box).outcome is Outcome.HELD
-    assert not decisions.may_approve(row())
+    assert not decisions.may_approve(row().transaction)

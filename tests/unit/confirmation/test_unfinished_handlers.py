@@ -123,5 +123,5 @@ def test_once_it_is_mended_staff_try_again_and_it_is_delivered(buy: Any, configu
     assert buy("coroutine").outcome is Outcome.HELD
     configure(HANDLER="tests.support.goods.handlers.give")
     row = Fulfilment.objects.select_related("transaction").get()
-    assert decisions.retry(row, actor="huda") is Outcome.DELIVERED
+    assert decisions.retry(row.transaction, actor="huda") is Outcome.DELIVERED
     assert Good.objects.count() == 1

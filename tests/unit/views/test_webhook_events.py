@@ -200,7 +200,7 @@ def test_c35c_what_may_succeed_is_sent_again_and_staff_can_run_it(
     assert "sk_test_suite" not in row.last_error
     assert not Good.objects.exists()
     configure(HANDLER="tests.support.goods.handlers.deliver")
-    assert retry(row, actor="staff") == "delivered"
+    assert retry(row.transaction, actor="staff") == "delivered"
     assert Good.objects.count() == 1
 
 

@@ -403,8 +403,8 @@ def test_a_payment_of_the_other_mode_is_not_approved_and_staff_are_told_why(
     page = staff.get(reverse("admin:payments_pages_transaction_change", args=[row.pk]))
     assert "Approve and deliver" not in [str(label) for label, _url in page.context["possible"]]
     assert "Reject" in [str(label) for label, _url in page.context["possible"]]
-    (advice,) = page.context["why"].advice
-    assert advice.startswith("It cannot be approved: once MODE is set right")
+    (advice,) = page.context["explanation"].advice
+    assert advice.startswith("It cannot be approved: after MODE is corrected")
     url = reverse("admin:payments_pages_transaction_approve", args=[row.pk])
     answer = staff.post(url, {"note": "all the same"}, follow=True)
     assert "It has changed" in said(answer) or "cannot be done" in said(answer)

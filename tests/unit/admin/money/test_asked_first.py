@@ -82,7 +82,9 @@ def test_a_payment_that_was_reversed_offers_no_approval(
     assert address("approve", old) not in shown
     assert address("reject", old) in shown
     assert staff.get(address("approve", old)).status_code == 302
-    assert not use_cases.may_approve(Fulfilment.objects.select_related("transaction").get())
+    assert not use_cases.may_approve(
+        Fulfilment.objects.select_related("transaction").get().transaction
+    )
     let_time_pass(60)
     assert in_bulk(staff, old).status_code == 200
     assert state_of(old) == MONEY_BACK
@@ -181,12 +183,12 @@ def test_a_use_case_says_so_in_an_error_and_keeps_the_hold(
     sandbox.faults.add(operation="verify", kind="status", status=500)
     row = Fulfilment.objects.select_related("transaction").get()
     with pytest.raises(DecisionError, match="could not be asked"):
-        use_cases.approve(row, actor="Rana", note="agreed")
+        use_cases.approve(row.transaction, actor="Rana", note="agreed")
     assert Verification.objects.get().state == "due", "the sweep asks again"
     sandbox.faults.clear()
     let_time_pass(600)
     row = Fulfilment.objects.select_related("transaction").get()
-    assert use_cases.approve(row, actor="Rana", note="agreed") is Outcome.DELIVERED
+    assert use_cases.approve(row.transaction, actor="Rana", note="agreed") is Outcome.DELIVERED
 
 
 @pytest.mark.parametrize("reason", ["page_not_on_sale", "other_site"])

@@ -10,7 +10,7 @@ from django.db.models.signals import post_save
 from django.test import Client
 from django.utils import timezone
 
-from payments_pages.admin.index import Line, said_age
+from payments_pages.admin.index import Line, format_age
 from payments_pages.choices import Door, FulfilmentState, Reason
 from payments_pages.confirmation import confirm_payment, sweep_due
 from payments_pages.models import (
@@ -128,7 +128,7 @@ def troubled(tea_box: PaymentPage, sandbox: Sandbox, configure: Any) -> dict[str
     confirm_payment("UNRECORDED", door=Door.WEBHOOK, vouched=True)
     post_save.disconnect(refuse, sender=Transaction)
     return {
-        "1 payment is called paid by a signed message": "CONTRADICTED",
+        "A signed message says that 1 payment is paid": "CONTRADICTED",
         "The answer about 1 reference could not be saved": "UNRECORDED",
         "The service has called 1 payment open for more than 30 days": "OPEN",
         "1 reference that somebody vouched for is no longer asked about": "FAILED",
@@ -179,7 +179,7 @@ def test_a_service_that_keeps_failing_is_told_as_this_processes_pause(
     for number in range(6):
         confirm_payment(f"PPG-{number}", door=Door.WEBHOOK, vouched=True)
     assert 0 < read_attention().pause <= 10
-    assert any("this process asks nothing" in line.text for line in lines(staff))
+    assert any("this process sends no calls" in line.text for line in lines(staff))
 
 
 def test_due_work_that_nobody_takes_is_told_by_its_age(
@@ -203,13 +203,17 @@ def test_what_the_other_mode_left_is_told_as_such_and_leads_to_it(
     let_time_pass(3 * 3600)
     configure(MODE="live")
     deliveries, asks = lines(staff)
-    assert deliveries.text.startswith("1 delivery is of the other mode: it waits until MODE")
+    assert deliveries.text.startswith(
+        "1 delivery belongs to the other mode (test/live). It waits until MODE"
+    )
     assert failed in found_by(staff, deliveries.url)
-    assert asks.text.startswith("1 reference is of the other mode: nobody asks until MODE")
+    assert asks.text.startswith(
+        "1 reference belongs to the other mode (test/live). It is not checked until MODE"
+    )
     assert found_by(staff, asks.url) == [asked]
     paid = Transaction.objects.get(reference=failed)
     shown = staff.get(f"{INDEX}transaction/{paid.pk}/change/")
-    assert shown.context["why"].heading == "Paid, left in the other mode"
+    assert shown.context["explanation"].heading == "Paid, left in the other mode"
     assert [str(label) for label, _url in shown.context["possible"]] == [
         "Ask the service again", "Reject", "Add a note",
     ]  # fmt: skip
@@ -223,7 +227,7 @@ def test_what_the_other_mode_left_is_told_as_such_and_leads_to_it(
     ("hours", "age"), [(1, "59 minutes"), (1.02, "61 minutes"), (30, "29 hours"), (60, "2 days")]
 )
 def test_ages_are_said_as_people_would(hours: float, age: str) -> None:
-    assert said_age(dt.timedelta(hours=hours) - dt.timedelta(seconds=1)) == age
+    assert format_age(dt.timedelta(hours=hours) - dt.timedelta(seconds=1)) == age
 
 
 def test_counts_stop_at_a_hundred(staff: Client, held: Transaction) -> None:
@@ -246,7 +250,7 @@ def test_counts_stop_at_a_hundred(staff: Client, held: Transaction) -> None:
         )
         for row in Transaction.objects.filter(reference_key__startswith="key")
     )
-    assert read_attention().held == attention.CAP + 1
+    assert read_attention().held == attention.ATTENTION_CAP + 1
     assert lines(staff)[0].text == "100+ payments are held: they wait for a decision."
 
 

@@ -59,7 +59,7 @@ def test_what_the_service_does_not_know_is_noted_and_stays_in_the_form(
     assert 'value="PPG-404"' in response.content.decode()
     assert (row.state, row.vouched) == ("unknown", True)
     shown = staff.get(link).content.decode()
-    assert "told us of no payment" in shown
+    assert "not reported a payment" in shown
     assert "NotFound" in shown
 
 

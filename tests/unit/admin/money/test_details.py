@@ -74,10 +74,10 @@ def test_every_reason_has_its_explanation_and_its_advice(staff: Client, held: Tr
     ("fields", "sentence"),
     [
         ({"amount": 9999}, "Paid 99.99 ILS, but the price is 100.00 ILS: 0.01 ILS less."),
-        ({"currency": "JOD"}, "Paid 100.00 JOD, but expected was 100.00 ILS."),
+        ({"currency": "JOD"}, "Paid 100.00 JOD; expected 100.00 ILS."),
         ({"domain": "live"}, "paid in live mode, and this site takes test payments only."),
-        ({"amount": 0}, "cannot be taken: 0.00 ILS. Expected: 100.00 ILS."),
-        ({"amount": "ten"}, "cannot be taken: unreadable: ten. Expected: 100.00 ILS."),
+        ({"amount": 0}, "cannot be used: 0.00 ILS. Expected: 100.00 ILS."),
+        ({"amount": "ten"}, "cannot be used: unreadable: ten. Expected: 100.00 ILS."),
     ],
 )
 def test_a_hold_says_what_was_expected_and_what_came(
@@ -88,7 +88,7 @@ def test_a_hold_says_what_was_expected_and_what_came(
 
 def test_a_payment_for_nothing_known_says_so(staff: Client, pageless: Transaction) -> None:
     text = why_of(staff)
-    assert "100.00 ILS came in, and nothing says what for" in text
+    assert "100.00 ILS was paid, but nothing says what for" in text
     assert "attribute it to that page" in text
     assert "Attribute to a page…" in text
 
@@ -98,8 +98,8 @@ def test_a_conflict_names_both_pages(staff: Client, sandbox: Sandbox, tea_box: P
     reference = sandbox.pay("tea-box", metadata={"page_slug": "oil"})
     confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
     text = why_of(staff)
-    assert "By one account it pays for Olive oil (50.00 ILS) (named in its metadata)" in text
-    assert "the payer came back by the address of Tea box (100.00 ILS)" in text
+    assert "It pays for Olive oil (50.00 ILS) (named in its metadata)" in text
+    assert "the payer returned through the address of Tea box (100.00 ILS)" in text
 
 
 def test_a_second_payment_names_the_first(staff: Client, sandbox: Sandbox) -> None:
@@ -119,7 +119,7 @@ def test_a_delivery_that_fails_shows_its_errors_and_when_it_is_tried_again(
     paid = pay()
     text = why_of(staff)
     assert "Attempt 1 of 2 failed: RuntimeError: no luck for" in text
-    assert "It is tried again by itself at" in text
+    assert "It is retried automatically at" in text
     confirm_payment(paid.reference, door=Door.CONFIRM)
     assert "All 2 attempts to deliver failed." in why_of(staff)
     shown = page_of(staff)
@@ -152,11 +152,11 @@ def test_what_is_not_paid_says_what_the_service_said(
 
 def test_what_is_not_paid_says_when_it_is_asked_about_again(staff: Client, pay: Any) -> None:
     pay(status="pending")
-    assert "We ask again by ourselves, next at" in why_of(staff)
+    assert "We ask again automatically, next at" in why_of(staff)
     Verification.objects.update(state="lapsed", next_at=None)
     assert "After three days we no longer ask" in why_of(staff)
     Verification.objects.update(state="settled")
-    assert "ask again by ourselves" not in why_of(staff)
+    assert "ask again automatically" not in why_of(staff)
     Verification.objects.all().delete()
     assert why_of(staff).startswith("Not paid yet")
 
@@ -192,7 +192,7 @@ def test_who_decided_and_why_stays_on_the_page(staff: Client, held: Transaction)
     )
     text = why_of(staff)
     assert "Rana &lt;i&gt; rejected it: paid &amp; too little" in text
-    assert "refund the payer at the service" in text
+    assert "refund the payment at the service" in text
 
 
 # What is shown to whom

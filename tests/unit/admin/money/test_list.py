@@ -20,7 +20,6 @@ from tests.unit.admin.money.conftest import SignIn, busy, said, state_of
 pytestmark = pytest.mark.django_db(transaction=True)
 
 LIST = "/admin/payments_pages/transaction/"
-FULFILMENTS = "/admin/payments_pages/fulfilment/"
 VERIFICATIONS = "/admin/payments_pages/verification/"
 ACTIONS = [
     ("verify_again", "verify_transaction"),
@@ -69,36 +68,10 @@ def test_a_status_that_nobody_knows_is_shown_as_it_came_and_escaped(
     assert "<b>held up" not in shown
 
 
-def test_deliveries_have_no_list_of_their_own(staff: Client, held: Transaction) -> None:
-    row = Fulfilment.objects.get()
-    index = staff.get("/admin/payments_pages/").content.decode()
-    assert f'href="{FULFILMENTS}"' not in index
-    assert staff.get(FULFILMENTS).headers["Location"] == LIST
-    old = staff.get(f"{FULFILMENTS}?state__exact=held&reason__exact=amount_mismatch", follow=True)
-    assert listed(old) == [held.reference]
-    assert staff.get(f"{FULFILMENTS}{row.pk}/change/").headers["Location"] == change(held)
-    history = reverse("admin:payments_pages_transaction_history", args=[held.pk])
-    assert staff.get(f"{FULFILMENTS}{row.pk}/history/").headers["Location"] == history
-    assert staff.get(f"{FULFILMENTS}987654/change/").headers["Location"] == "/admin/"
-
-
-def test_old_addresses_of_deliveries_tell_nothing_to_who_may_not_see_them(
-    sign_in: SignIn, held: Transaction
-) -> None:
-    client = sign_in("view_transaction")
-    assert client.get(FULFILMENTS).status_code == 403
-    assert client.get(f"{FULFILMENTS}{Fulfilment.objects.get().pk}/change/").status_code == 403
-
-
 def test_financial_rows_are_never_added_changed_or_deleted(
     staff: Client, held: Transaction
 ) -> None:
-    rows = (
-        (LIST, held),
-        (FULFILMENTS, Fulfilment.objects.get()),
-        (VERIFICATIONS, Verification.objects.get()),
-    )
-    for url, row in rows:
+    for url, row in ((LIST, held), (VERIFICATIONS, Verification.objects.get())):
         assert staff.get(f"{url}add/").status_code == 403
         assert staff.post(f"{url}{row.pk}/change/", {"state": "delivered"}).status_code == 403
         assert staff.post(f"{url}{row.pk}/delete/", {"post": "yes"}).status_code == 403
@@ -155,7 +128,7 @@ def test_a_reference_that_is_only_asked_about_leads_to_how_asking_goes(
     confirm_payment("PPG-404", door=Door.WEBHOOK, vouched=True)
     response = staff.get(LIST, {"q": "PPG-404"}, follow=True)
     assert response.redirect_chain == [(change(Verification.objects.get()), 302)]
-    assert "not told us of a payment" in said(response)
+    assert "not reported a payment" in said(response)
 
 
 def test_a_payment_of_the_other_mode_is_found_too(

@@ -177,7 +177,7 @@ def test_c55_deactivation_tells_which_page_failed(staff: Client, sandbox: Sandbo
     assert "1 page failed." in shown
     outcomes = {row[0]: row[1] for row in rows(shown)}
     assert outcomes["First"] == "✓ Deactivated."
-    assert "It may have taken the change" in outcomes["Second"]
+    assert "It may have saved the change" in outcomes["Second"]
     assert [
         entry.object_repr for entry in LogEntry.objects.filter(change_message="Deactivated.")
     ] == ["First"]

@@ -119,7 +119,7 @@ def test_a_busy_database_is_told_of_each_page_and_a_fault_of_ours_is_not_hidden(
     with busy(locked):
         found = outcomes(act(staff, "activate_pages", pages))
     assert [row[0] for row in found.values()] == [
-        "✗ The database is busy. The service may have taken the change: sync."
+        "✗ The database is busy. The service may have saved the change: sync."
     ] * 3
     with busy(ProgrammingError("no such column")), pytest.raises(ProgrammingError):
         act(staff, "activate_pages", pages)

@@ -152,11 +152,11 @@ def test_a_payment_on_it_is_in_the_list_and_explained_and_waits_for_nobody(
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"active": False}, "is switched off, and nobody knows since when."),
+        ({"active": False}, "is switched off; it is not known since when."),
         ({"missing_since": "2026-01-02T03:04:00Z"}, "The service has not had"),
         ({"active": False, "inactive_since": "2026-01-02T03:04:00Z"}, "was switched off at"),
         ({"remote_id": None}, "has never confirmed that it has"),
-        ({"domain": "live"}, "is a page of live mode, and this site takes test payments only."),
+        ({"domain": "live"}, "belongs to live mode, and this site takes test payments only."),
     ],
 )
 def test_a_hold_for_a_page_off_sale_says_since_when(
