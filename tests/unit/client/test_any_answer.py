@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from payments_pages.client import Client, PageList, PageResource, TransactionResource
 from payments_pages.client import transport as transport_module
 from payments_pages.exceptions import ServiceError
-from tests.support.long import count
+from tests.support.scale import count
 from tests.unit.client.operations import BASE, KEY, OPERATIONS, answer_all
 from tests.unit.client.payloads import ANY_JSON, page, transaction
 

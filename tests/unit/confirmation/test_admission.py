@@ -23,8 +23,8 @@ from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
 from tests.conftest import expect_payment
 from tests.support.goods.models import Good
-from tests.support.long import count
-from tests.unit.views.signing import HEADER, SECRET, event, post
+from tests.support.scale import count
+from tests.support.webhook_signing import HEADER, SECRET, event, post
 
 pytestmark = pytest.mark.django_db
 

@@ -25,8 +25,8 @@ from payments_pages.models import (
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
 from tests.conftest import mirror_another
+from tests.support.door_behaviour import at_once
 from tests.support.goods.models import Good
-from tests.unit.views.behaviour import at_once
 
 pytestmark = pytest.mark.django_db
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from payments_pages.models import PaymentPage, Verification
 from payments_pages.sandbox import Sandbox
+from tests.support.door_behaviour import pay
 from tests.support.goods.models import Good
-from tests.unit.views.behaviour import pay
-from tests.unit.views.signing import event, post, said
+from tests.support.webhook_signing import event, post, said
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("open_webhook")]
 

@@ -12,7 +12,7 @@ from payments_pages.models import PaymentPage
 from payments_pages.pages.changes import slug_key
 from payments_pages.sandbox import Sandbox
 from tests.conftest import mirror_page
-from tests.unit.admin.pages.over_http import ADD, LIST, change_url, sent, text
+from tests.support.pages_admin import ADD, LIST, change_url, sent, text
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
