@@ -55,7 +55,10 @@ def rush(
             yield hanging, others
         finally:
             back.set()
-            assert {payer.result() for payer in payers} <= {200, 404}  # not known, or not asked about
+            assert {payer.result() for payer in payers} <= {
+                200,
+                404,
+            }  # not known, or not asked about
 
 
 def test_others_are_served_while_the_service_hangs(
