@@ -11,7 +11,7 @@ from payments_pages.pages import slug_key, sync_pages
 from payments_pages.sandbox import Sandbox
 from tests.support.scale import count
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 PAGES = count(2_000, 10_000)
 FEW = 400

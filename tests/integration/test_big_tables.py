@@ -31,6 +31,7 @@ from tests.benchmarks.growth.loading import load
 from tests.benchmarks.growth.rows import PAGES, History, email_of, reference_of
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.django_db,
     pytest.mark.usefixtures("history"),
     pytest.mark.xdist_group("big_tables"),  # loaded once

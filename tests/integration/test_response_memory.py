@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 MIB = 1024 * 1024
 CHILD = """
 import json, resource, sys

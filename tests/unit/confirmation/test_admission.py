@@ -56,6 +56,7 @@ def guess(count: int, address: str = HERE, start: int = 0) -> list[Outcome]:
     return [come(f"GUESS-{address}-{number}", address).outcome for number in numbers]
 
 
+@pytest.mark.slow
 @on_commit
 def test_random_references_cost_the_service_the_budget_and_us_bounded_rows(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
@@ -281,6 +282,7 @@ print(taken)
 """
 
 
+@pytest.mark.slow
 @on_commit
 @pytest.mark.parametrize("kind", ["filebased.FileBasedCache", "db.DatabaseCache"])
 def test_processes_share_a_budget_in_a_shared_cache(

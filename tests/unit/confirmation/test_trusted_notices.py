@@ -173,6 +173,7 @@ def test_notices_at_once_after_a_look_give_once(
 # Verify is late behind its own notice
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lag", [0, 40, 110, 5 * MINUTE, 3 * HOUR])
 @ages
 @unconfirmed
@@ -252,6 +253,7 @@ def test_a_notice_revives_what_was_given_up(
     sweeps_until_given(limit=2)
 
 
+@pytest.mark.slow
 @unconfirmed
 def test_what_a_notice_named_is_never_given_up_or_forgotten(
     page: PaymentPage, sandbox: Sandbox, older: str

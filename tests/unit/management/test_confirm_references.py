@@ -137,6 +137,7 @@ def test_refresh_asks_about_what_is_settled(sandbox: Sandbox) -> None:
     assert Transaction.objects.get().status == "reversed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("paid", "code", "out", "err"),
     [

@@ -43,6 +43,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_a_terminal_sees_how_many_are_taken_and_the_line_is_taken_away(
     sandbox: Sandbox, child_environment: Environment
 ) -> None:
@@ -66,6 +67,7 @@ def test_a_terminal_sees_how_many_are_taken_and_the_line_is_taken_away(
     assert text == f"{steps}\r\x1b[KSwept 3: 3 delivered.\n"
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_one_line(sandbox: Sandbox, child_environment: Environment) -> None:
     make_due(sandbox, 3)
     done = subprocess.run(
@@ -74,6 +76,7 @@ def test_a_pipe_gets_one_line(sandbox: Sandbox, child_environment: Environment) 
     assert (done.stdout, done.stderr) == (b"Swept 3: 3 delivered.\n", b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_watching_sweep_that_is_told_to_stop_finishes_the_row_in_hand(
     sandbox: Sandbox, configure: Any, child_environment: Environment, number: signal.Signals
@@ -103,6 +106,7 @@ def test_a_watching_sweep_that_is_told_to_stop_finishes_the_row_in_hand(
     assert out_again.getvalue() == "Swept 2: 2 delivered.\n"
 
 
+@pytest.mark.slow
 def test_a_watching_sweep_that_sleeps_stops_at_once_and_has_said_nothing(
     sandbox: Sandbox, child_environment: Environment
 ) -> None:

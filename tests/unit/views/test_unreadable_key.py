@@ -194,6 +194,7 @@ def test_the_test_webhook_command_says_it_in_words(configure: Any) -> None:
         call_command("payments_pages_webhook", "PPG-1")
 
 
+@pytest.mark.slow
 def test_no_check_asks_a_vault(tmp_path: Any) -> None:
     """`manage.py check --deploy` starts where the vault is away, and says to set MODE."""
     (tmp_path / "sealed_settings.py").write_text(

@@ -86,6 +86,7 @@ def test_a_script_gets_numbers_and_a_text_for_each_step(sandbox: Sandbox, staff:
     assert told(staff) == ["Synced: 230 added, 0 changed, 0 unchanged, 0 newly missing."]
 
 
+@pytest.mark.slow
 def test_ten_thousand_pages_never_make_a_long_request(sandbox: Sandbox, staff: Client) -> None:
     fill(sandbox, 10_000)
     PaymentPage.objects.bulk_create(
