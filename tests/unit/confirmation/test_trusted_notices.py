@@ -82,6 +82,7 @@ def seen_before(sandbox: Sandbox, page: PaymentPage, *, status: str, age: float)
 # While an older look is under way, or just after it
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("patient", [True, False], ids=["it waits", "it cannot wait so long"])
 @pytest.mark.parametrize("who", ["payer", "popup", "sweep", "staff", "earlier notice"])
 @unconfirmed
@@ -195,6 +196,7 @@ def test_verify_may_be_late_behind_its_own_notice(
     assert Good.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_verify_may_be_late_behind_the_notice_of_a_reference_two_weeks_old(
     page: PaymentPage, sandbox: Sandbox
 ) -> None:
@@ -216,6 +218,7 @@ def test_verify_may_be_late_behind_a_notice_that_came_first_of_all(
     sweeps_until_given(limit=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [0, 1, 30, HOUR])
 @unconfirmed
 def test_a_second_notice_is_asked_about_too(
@@ -286,6 +289,7 @@ def test_what_was_reversed_since_its_notice_is_no_contradiction(
 # What the payer is told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["at once", "after a minute", "after four days"])
 @pytest.mark.parametrize("first", ["payer", "notice"])
 @unconfirmed
@@ -400,6 +404,7 @@ def test_a_trusted_word_during_a_look_is_not_answered_from_it(
     assert Good.objects.count() == 1
 
 
+@pytest.mark.slow
 @trusted
 @pytest.mark.parametrize("age", [3 * HOUR, 80 * HOUR])
 @unconfirmed
@@ -416,6 +421,7 @@ def test_a_trusted_word_starts_the_schedule_anew(
     sweeps_until_given(limit=2)
 
 
+@pytest.mark.slow
 @trusted
 @pytest.mark.parametrize("older", ["failed", "abandoned", "404"])
 def test_a_trusted_word_keeps_a_reference_for_three_days_more(
