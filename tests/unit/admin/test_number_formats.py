@@ -14,7 +14,7 @@ from tests.conftest import mirror_another
 from tests.unit.admin.payments import paid
 from tests.unit.admin.transactions.test_list import act
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 LANGUAGES = ["en", "ar", "he", "de", "fr"]
 DECISIONS = {

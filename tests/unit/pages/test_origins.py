@@ -18,7 +18,7 @@ from payments_pages.pages.origins import return_origin
 from payments_pages.sandbox import Sandbox
 from tests.support.pages_admin import ADD, change_url, text
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 class Prefixed:

@@ -16,7 +16,7 @@ from payments_pages.pages import send_local_back, set_active, sync_pages, update
 from payments_pages.sandbox import Sandbox
 from tests.support.pages_admin import LIST, SYNC, change_url, fields_of, text
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 ODD: dict[str, dict[str, Any]] = {
     "free": {"amount": 0},

@@ -16,7 +16,7 @@ from payments_pages.pages import sync_pages
 from payments_pages.sandbox import Sandbox
 from tests.support.pages_admin import LIST, rows, sent, text
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

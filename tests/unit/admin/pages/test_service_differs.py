@@ -10,7 +10,7 @@ from payments_pages.models import PaymentPage
 from payments_pages.sandbox import Sandbox
 from tests.support.pages_admin import LIST, add, change_url, made, open_form, text
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def told(client: Client) -> str:

@@ -11,7 +11,7 @@ from payments_pages.pages import slug_key
 from payments_pages.sandbox import Sandbox
 from tests.support.pages_admin import ADD, SLUG, add, text
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def ask(client: Client, slug: str) -> dict[str, str]:

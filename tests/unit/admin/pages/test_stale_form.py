@@ -19,7 +19,7 @@ from tests.support.pages_admin import (
     text,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def test_only_what_was_typed_is_sent_and_the_trail_names_it(

@@ -20,7 +20,7 @@ from tests.conftest import expect_payment, mirror_another
 from tests.support.goods.models import Good
 from tests.unit.admin.transactions.conftest import SignIn, busy, said, state_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 NAMES = [action.name for action in ACTIONS]
 FORMS = {"approve": {"note": "agreed"}, "reject": {"note": "refunded"}, "note": {"note": "called"}}

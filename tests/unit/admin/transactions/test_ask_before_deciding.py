@@ -18,7 +18,7 @@ from tests.support.goods.models import Good
 from tests.unit.admin.transactions.conftest import said, state_of
 from tests.unit.admin.transactions.test_actions import act, address
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 LIST = reverse("admin:payments_pages_transaction_changelist")
 MONEY_BACK = (FulfilmentState.HELD, Reason.NOT_SUCCESS)

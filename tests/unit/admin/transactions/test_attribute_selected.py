@@ -16,7 +16,7 @@ from tests.support.goods.models import Good
 from tests.unit.admin.transactions.conftest import SignIn, said, state_of
 from tests.unit.admin.transactions.test_list import LIST, act
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 UNATTRIBUTED = (FulfilmentState.HELD, Reason.UNATTRIBUTED)
 

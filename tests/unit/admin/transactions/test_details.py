@@ -16,7 +16,7 @@ from payments_pages.testing import let_time_pass
 from tests.conftest import expect_payment, mirror_another
 from tests.unit.admin.transactions.conftest import SignIn
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def page_of(client: Client, paid: Transaction | None = None) -> str:

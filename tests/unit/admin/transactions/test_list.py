@@ -17,7 +17,7 @@ from payments_pages.testing import let_time_pass
 from tests.support.goods.models import Good
 from tests.unit.admin.transactions.conftest import SignIn, busy, said, state_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 LIST = "/admin/payments_pages/transaction/"
 FULFILMENTS = "/admin/payments_pages/fulfilment/"

@@ -15,7 +15,7 @@ from payments_pages.staff import decisions
 from payments_pages.testing import let_time_pass
 from tests.support.goods.models import Good
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 LIST = reverse("admin:payments_pages_verification_changelist")
 DAY = 24 * 3600

@@ -11,7 +11,7 @@ from payments_pages.sandbox import Sandbox
 from tests.support.goods.models import Good
 from tests.unit.admin.transactions.conftest import SignIn, busy
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 URL = "/admin/payments_pages/transaction/verify/"
 
