@@ -1,8 +1,9 @@
-"""Send thousands of requests made from docs/openapi.yaml to the example site: no 5xx may come.
+"""Send thousands of requests made from docs/openapi.yaml to the example site: no error may come.
 
 Starts the example project and a sandbox on free ports, with a database of their own, drives
 schemathesis (extra `dev`) against the site, and stops them. 503 is the one documented answer
-above 499, and none is expected here: the sandbox answers.
+above 499, and only the webhook may give it here, when a signed success is about a payment that the
+sandbox does not know.
 
     python -m tests.reliability.fuzz [--examples 2000]
 """
@@ -26,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent.parent
 DESCRIPTION = ROOT / "docs" / "openapi.yaml"
 OPERATIONS = 3
 CHECKS = (
-    "not_a_server_error,status_code_conformance,content_type_conformance,"
+    "status_code_conformance,content_type_conformance,"
     "response_headers_conformance,response_schema_conformance"
 )
 # The references of the description's examples, as the sandbox shall know them.
@@ -129,13 +130,14 @@ def main() -> None:
         said = fuzz(site, environment, examples, folder)
         log = (folder / "site.log").read_text(errors="replace")
     answered = re.findall(r'"[A-Z]+ /payments/(\w*).*" (\d{3}) ', log)
-    faults = [status for _door, status in answered if status >= "500"]
+    expected = {("webhook", "503")}
+    faults = [one for one in answered if one[1] >= "500" and one not in expected]
     print(said[-600:])
     print(f"{len(answered)} requests in {time.monotonic() - began:.0f} s:")
     for (door, status), count in sorted(Counter(answered).items()):
         print(f"  {door} {status}: {count}")
     if faults or len(answered) < examples:
-        raise SystemExit("fuzz: a 5xx came, or fewer requests than asked for")
+        raise SystemExit("fuzz: an unexpected 5xx came, or fewer requests than asked for")
 
 
 if __name__ == "__main__":

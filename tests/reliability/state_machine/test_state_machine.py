@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from payments_pages.choices import Verdict
-from payments_pages.confirmation import delivery, recording, verification
+from payments_pages.confirmation import delivery, evidence, verification
 from payments_pages.confirmation import fulfilment as claims
 from payments_pages.confirmation.policy import Decision, Facts
 from payments_pages.models import Fulfilment, Verification
@@ -93,9 +93,9 @@ def claim_without_a_word(
     ("kind", "module", "name", "wrong"),
     [
         (Path, verification, "claim", claim_without_a_word),
-        (Path, recording, "decide", accept_all),
+        (Path, evidence, "decide", accept_all),
         (Path, decisions, "may_retry", retry_anything),
-        (PathToTheOutside, recording, "decide", accept_all),
+        (PathToTheOutside, evidence, "decide", accept_all),
         (PathToTheOutside, delivery, "renew_lease", another_key),
     ],
     ids=[
