@@ -11,6 +11,7 @@ import pytest
 from tests.benchmarks.__main__ import BEGIN, END, PAGE, PICTURE
 from tests.benchmarks.callbacks.answerer import PLACE
 from tests.benchmarks.callbacks.load import Line, Request, rush, together
+from tests.benchmarks.callbacks.peers import peers_versions
 from tests.benchmarks.callbacks.picture import bars
 from tests.benchmarks.callbacks.report import Found, peer_table, targets
 from tests.benchmarks.callbacks.servers import ROOT, answering, recorded
@@ -135,3 +136,8 @@ def test_the_documentation_shows_tables_and_picture() -> None:
     for part in ("### Targets", "on PostgreSQL", "on SQLite", "first callback", "paystackapi"):
         assert part in shown
     assert "</svg>" in PICTURE.read_text()
+
+
+def test_each_peer_has_a_version() -> None:
+    assert len(peers_versions()) >= 3
+    assert all(len(line.split()) == 2 for line in peers_versions())
