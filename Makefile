@@ -3,7 +3,7 @@
 #   PYTHON=python3.13   the interpreter that the environment is made with
 #   VENV=.venv          where the environment is kept
 #   DJANGO=6.1          a series of Django, instead of the newest this Python can have
-#   DATABASE_URL=…      for demo and test: a PostgreSQL or MariaDB server instead of SQLite
+#   DATABASE_URL=…      for demo, test and test-all: a PostgreSQL or MariaDB server instead of SQLite
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -29,8 +29,14 @@ demo: $(VENV)/.example$(KIND) ## run the shop and a sandbox here; ARGS=--once bu
 	exec "$(VENV)/bin/python" manage.py demo $(ARGS)
 
 .PHONY: test
-test: $(VENV)/.test$(KIND) ## run the tests, four at a time, on SQLite or on DATABASE_URL; ARGS goes to pytest
+test: $(VENV)/.test$(KIND) ## run the quick tests in two minutes, four at a time, on SQLite or on DATABASE_URL; ARGS goes to pytest
+	exec "$(VENV)/bin/python" -m pytest -n 4 --dist loadgroup -m "not slow" $(SLOW_TIERS:%=--ignore=tests/%) $(ARGS)
+
+.PHONY: test-all
+test-all: $(VENV)/.test$(KIND) ## run every test: also browsers, brokers, kills, rivals, thousands of rows; ARGS and DATABASE_URL as for test
 	exec "$(VENV)/bin/python" -m pytest -n 4 --dist loadgroup $(ARGS)
+
+SLOW_TIERS := acceptance benchmarks reliability
 
 .PHONY: torture
 torture: $(VENV)/.test$(KIND) ## kill, stop and lie while payments are made; ARGS="--database postgresql --seconds 600"

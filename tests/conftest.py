@@ -24,9 +24,10 @@ from payments_pages.models import ExpectedPayment, PaymentPage
 from payments_pages.pages.changes import slug_key
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
-from tests.integration.secrets.watching import LeakDetector
 from tests.support.brokers import why_left_out
 from tests.support.chromium import find_chromium
+from tests.support.leak_detector import LeakDetector
+from tests.support.webhook_signing import HEADER, SECRET
 
 # A busy machine is no failure: time is for the benchmarks.
 hypothesis.settings.register_profile("untimed", deadline=None)
@@ -55,7 +56,7 @@ def _keep_together(items: list[pytest.Item]) -> None:
     """Give what shares a broker, or starts many processes, to one process of pytest-xdist's."""
     for item in items:
         for group in ("queues", "races"):
-            if f"/tests/{group}/" in item.path.as_posix():
+            if f"/{group}/" in item.path.as_posix():
                 item.add_marker(pytest.mark.xdist_group(group))
 
 
@@ -142,6 +143,12 @@ def configure(settings: Any) -> Any:
         settings.PAYMENTS_PAGES = {k: v for k, v in merged.items() if v is not None}
 
     return change
+
+
+@pytest.fixture
+def open_webhook(sandbox: Sandbox, configure: Any) -> None:
+    """Open the webhook, as its settings must."""
+    configure(WEBHOOK_HEADER=HEADER, WEBHOOK_ALGORITHM="sha256", WEBHOOK_SECRETS=(SECRET,))
 
 
 def mirror_page(remote: dict[str, Any]) -> PaymentPage:

@@ -12,7 +12,7 @@ SHOWN = re.findall(r"!\[([^\]]*)\]\(screenshots/([\w-]+)\.png\)", PAGE)
 
 def chosen() -> set[str]:
     """What the script takes, read from its source: it needs a browser to be imported."""
-    tree = ast.parse((ROOT / "scripts" / "screenshots.py").read_text())
+    tree = ast.parse((ROOT / "tests" / "acceptance" / "screenshots.py").read_text())
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "CHOSEN":
             assert isinstance(node.value, ast.Call)

@@ -12,9 +12,9 @@ from payments_pages.models import Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
 from tests.conftest import in_thread
+from tests.support.door_behaviour import pay
 from tests.support.goods.models import Good
-from tests.unit.views.behaviour import pay
-from tests.unit.views.signing import event, post
+from tests.support.webhook_signing import event, post
 
 __all__ = [
     "DAY",

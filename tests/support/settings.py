@@ -5,59 +5,32 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.support import base_settings
+from tests.support.base_settings import *  # noqa: F403 - settings modules are made this way
 from tests.support.database_settings import database
 
 BASE = Path(__file__).resolve().parent.parent.parent
 
 SECRET_KEY = "only for tests"
-USE_TZ = True
 TIME_ZONE = "Asia/Hebron"
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("ar", "العربية"), ("he", "עברית")]
 ROOT_URLCONF = "tests.support.urls"
-STATIC_URL = "/static/"
 DEFAULT_AUTO_FIELD = "django.db.models.AutoField"  # not ours, on purpose: case C65
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
-    "django.contrib.auth",
-    "django.contrib.contenttypes",
-    "django.contrib.sessions",
-    "django.contrib.messages",
-    "django.contrib.staticfiles",
+    *base_settings.INSTALLED_APPS,
     "payments_pages",
     "example_project.shop",
     "tests.support.goods",
 ]
+MIDDLEWARE = base_settings.MIDDLEWARE_WITH_LOCALE
 # A queue on the database itself, of Django's own tasks; where it is not installed its tests are
 # left out.
 if find_spec("django_tasks_db"):
     INSTALLED_APPS.append("django_tasks_db")
     TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
-MIDDLEWARE = [
-    "django.middleware.security.SecurityMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.locale.LocaleMiddleware",
-    "django.middleware.common.CommonMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
-]
-TEMPLATES = [
-    {
-        "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "APP_DIRS": True,
-        "OPTIONS": {
-            "context_processors": [
-                "django.template.context_processors.request",
-                "django.contrib.auth.context_processors.auth",
-                "django.contrib.messages.context_processors.messages",
-            ]
-        },
-    }
-]
 
 DATABASES = {"default": database(BASE / "var")}
 

@@ -19,7 +19,7 @@ from payments_pages.exceptions import InvalidReference
 from payments_pages.models import ExpectedPayment, PaymentPage, Transaction, Verification
 from payments_pages.references import LONGEST, check_reference
 from payments_pages.sandbox import Sandbox
-from tests.unit.views.signing import HEADER, SECRET, event, post, said
+from tests.support.webhook_signing import HEADER, SECRET, event, post, said
 
 ANYTHING = r"(?s).*"
 UNUSABLE = {

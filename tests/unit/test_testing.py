@@ -267,12 +267,14 @@ def run(project: Path, name: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_right_handlers_pass_a_merchants_tests(project: Path) -> None:
     done = run(project, "test_right.py")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "6 passed" in done.stdout
 
 
+@pytest.mark.slow
 def test_wrong_handlers_are_caught_by_a_merchants_tests(project: Path) -> None:
     done = run(project, "test_wrong.py")
     assert f"{len(WRONG)} failed" in done.stdout, done.stdout + done.stderr

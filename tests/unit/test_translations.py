@@ -200,6 +200,7 @@ def _read_all(client: Client, addresses: list[str], language: str) -> list[str]:
     return [part for page in pages for part in Readable(page).parts if part not in NOT_OURS]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("role", ["superuser", "viewer"])
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -9,7 +9,7 @@ from tests.benchmarks.callbacks.servers import ROOT
 __all__ = ["peers_python", "peers_versions"]
 
 FOLDER = ROOT / ".cache" / "bench" / "peers"
-WANTED = ROOT / "bench" / "peers" / "requirements.txt"
+WANTED = ROOT / "tests" / "benchmarks" / "peers" / "requirements.txt"
 
 
 def peers_python() -> tuple[str, str]:

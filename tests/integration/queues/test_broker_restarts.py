@@ -12,6 +12,8 @@ from payments_pages.models import Fulfilment
 from tests.integration.queues.own_brokers import OwnBroker, own_broker
 from tests.integration.queues.test_celery_sender import use
 
+pytestmark = pytest.mark.slow
+
 BURST = 200
 """Messages sent just before the end: more than a broker writes down in that moment."""
 

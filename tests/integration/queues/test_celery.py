@@ -21,7 +21,7 @@ from tests.support.goods.models import Good
 on_each_broker = pytest.mark.parametrize(
     "broker", [pytest.param(name, marks=pytest.mark.queue(name)) for name in ("redis", "rabbitmq")]
 )
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 
 WORKER = [
     "celery", "-A", "tests.integration.queues.celery_app", "worker", "--concurrency", "2", "--loglevel",

@@ -18,7 +18,11 @@ from tests.conftest import in_thread
 from tests.integration.queues.proxies import FreezingProxy
 from tests.support.brokers import BROKERS
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.queue("celery")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.queue("celery"),
+]
 
 BOUND = 1.0
 """Seconds that a dead broker may cost a door, all steps together."""

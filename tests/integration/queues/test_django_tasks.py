@@ -20,6 +20,7 @@ from tests.integration.queues.counting import delivered, goods_once
 from tests.integration.queues.workers import ROOT, Crew
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
     pytest.mark.queue("tasks"),
     pytest.mark.timeout(600),

@@ -27,8 +27,8 @@ from payments_pages.staff import decisions
 from payments_pages.testing import let_time_pass
 from tests.conftest import expect_payment
 from tests.integration.queues.senders import SEEN, SENT
+from tests.support import webhook_signing
 from tests.support.goods.models import Good
-from tests.unit.views import signing
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -148,12 +148,17 @@ def test_a_webhook_is_answered_200_for_what_is_on_its_way(
     sandbox: Sandbox, tea_box: PaymentPage, configure: Any
 ) -> None:
     configure(
-        WEBHOOK_HEADER=signing.HEADER, WEBHOOK_ALGORITHM="sha256", WEBHOOK_SECRETS=signing.SECRET
+        WEBHOOK_HEADER=webhook_signing.HEADER,
+        WEBHOOK_ALGORITHM="sha256",
+        WEBHOOK_SECRETS=webhook_signing.SECRET,
     )
     reference = sandbox.pay("tea-box")
     expect_payment(reference)
-    response = signing.post(signing.event(reference))
-    assert (response.status_code, signing.said(response)) == (200, {"outcome": "delivering"})
+    response = webhook_signing.post(webhook_signing.event(reference))
+    assert (response.status_code, webhook_signing.said(response)) == (
+        200,
+        {"outcome": "delivering"},
+    )
     assert list(SENT) == [reference]
 
 

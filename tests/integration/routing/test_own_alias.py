@@ -16,7 +16,10 @@ from payments_pages.staff import decisions
 from payments_pages.testing import let_time_pass
 from tests.support.goods.models import Good
 
-pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "payments"])
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True, databases=["default", "payments"]),
+]
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,10 @@ from payments_pages.testing import let_time_pass
 from tests.conftest import expect_payment
 from tests.support.goods.models import Good
 
-pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "replica"])
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True, databases=["default", "replica"]),
+]
 
 OURS = (PaymentPage, ExpectedPayment, Verification, Transaction, Fulfilment, Event)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from payments_pages.sandbox import Sandbox
-from tests.integration.secrets.watching import CODE, KEY, Watch
+from tests.support.leak_detector import CODE, KEY, Watch
 
 
 @pytest.fixture

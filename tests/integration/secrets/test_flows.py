@@ -23,8 +23,8 @@ from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verifica
 from payments_pages.sandbox import Sandbox
 from payments_pages.signatures import sign
 from payments_pages.testing import let_time_pass
-from tests.integration.secrets.watching import CODE, KEY, PAYER, Watch
-from tests.unit.views.signing import HEADER, event, post
+from tests.support.leak_detector import CODE, KEY, PAYER, Watch
+from tests.support.webhook_signing import HEADER, event, post
 
 FAULTS: list[dict[str, Any]] = [
     {"kind": "hang", "seconds": 5},

@@ -22,7 +22,7 @@ from tests.conftest import expect_payment, in_thread, meanwhile
 from tests.reliability.races.merchant_urls import MEANWHILE
 from tests.reliability.races.snapshots import snapshot, snapshots
 from tests.support.goods.models import Good
-from tests.unit.views.signing import HEADER, SECRET, event, post
+from tests.support.webhook_signing import HEADER, SECRET, event, post
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

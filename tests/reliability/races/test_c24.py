@@ -18,7 +18,7 @@ from payments_pages.testing import let_time_pass
 from tests.conftest import expect_payment, in_thread
 from tests.support.goods.handlers import give
 from tests.support.goods.models import Good
-from tests.unit.views.signing import HEADER, SECRET, event, post
+from tests.support.webhook_signing import HEADER, SECRET, event, post
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -4,36 +4,23 @@ import json
 import os
 from typing import Any
 
+from tests.support.base_settings import *  # noqa: F403 - settings modules are made this way
+from tests.support.base_settings import INSTALLED_APPS, MIDDLEWARE_WITH_LOCALE
+
 RUN: dict[str, Any] = json.loads(os.environ["TORTURE"])
 
 SECRET_KEY = "only for torture"
-USE_TZ = True
-DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-INSTALLED_APPS = [
-    "django.contrib.auth",
-    "django.contrib.contenttypes",
-    "django.contrib.messages",
-    "django.contrib.sessions",
-    "payments_pages",
-    "tests.reliability.torture.effects",
+INSTALLED_APPS = [*INSTALLED_APPS, "payments_pages", "tests.reliability.torture.effects"]
+# A site that asks everybody to log in: every door must have opted out of that, too.
+MIDDLEWARE = [
+    *MIDDLEWARE_WITH_LOCALE,
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
 ]
 # Every door must have opted out of the request's transaction.
 DATABASES = {"default": {**RUN["database"], "ATOMIC_REQUESTS": True}}
 LOGGING_CONFIG = None
 ALLOWED_HOSTS = ["127.0.0.1"]
 ROOT_URLCONF = "tests.reliability.torture.urls"
-STATIC_URL = "/static/"
-MIDDLEWARE = [
-    "django.middleware.security.SecurityMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.locale.LocaleMiddleware",
-    "django.middleware.common.CommonMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.auth.middleware.LoginRequiredMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
-]
-TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}]
 PAYMENTS_PAGES = {
     "SECRET_KEY": RUN["secret_key"],
     "BASE_URL": RUN["base_url"],

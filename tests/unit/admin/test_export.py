@@ -340,6 +340,7 @@ def peak(pieces: Iterable[bytes]) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("payments_pages.staff.export.CHUNK", 200)
     many(600)
@@ -361,6 +362,7 @@ def test_the_first_rows_leave_before_the_last_are_read(staff: Client) -> None:
         assert len(reads) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_under_asgi_it_is_streamed_too() -> None:
     from asgiref.sync import async_to_sync

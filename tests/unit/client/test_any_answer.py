@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from payments_pages.client import Client, PageList, PageResource, TransactionResource
 from payments_pages.client import transport as transport_module
 from payments_pages.exceptions import ServiceError
-from tests.support.long import count
+from tests.support.scale import count
 from tests.unit.client.operations import BASE, KEY, OPERATIONS, answer_all
 from tests.unit.client.payloads import ANY_JSON, page, transaction
 
@@ -51,6 +51,7 @@ STATUSES = st.sampled_from([200, 200, 200, 201, 204, 301, 400, 401, 404, 409, 42
 HEADERS = st.sampled_from(["", "30", "-1", "soon", "9" * 50, "Wed, 21 Oct 2099 07:28:00 GMT"])
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1800)  # 20,000 examples take minutes
 @settings(max_examples=count(500, 20_000), deadline=None)
 @given(BODIES, STATUSES, HEADERS)

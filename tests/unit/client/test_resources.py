@@ -14,6 +14,7 @@ from payments_pages.exceptions import InvalidResponse
 from tests.unit.client.payloads import ANY_JSON, CODE, assert_storable, page, read, transaction
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(
     st.fixed_dictionaries({}, optional=dict.fromkeys(transaction(), ANY_JSON))
@@ -41,6 +42,7 @@ def test_any_json_gives_a_storable_transaction_or_an_invalid_response(payload: A
         assert number is None or (type(number) is int and -(2**63) <= number < 2**63)
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(
     ANY_JSON

@@ -21,9 +21,9 @@ from payments_pages.pages import create_page, set_active
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
 from tests.support.goods.models import Good
+from tests.support.webhook_signing import HEADER, SECRET, event, post
 from tests.unit.client.conftest import certificate
 from tests.unit.client.raw_server import OK, RawServer, answer
-from tests.unit.views.signing import HEADER, SECRET, event, post
 
 __all__ = ["certificate"]  # a fixture
 

@@ -23,8 +23,8 @@ from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
 from tests.conftest import expect_payment
 from tests.support.goods.models import Good
-from tests.support.long import count
-from tests.unit.views.signing import HEADER, SECRET, event, post
+from tests.support.scale import count
+from tests.support.webhook_signing import HEADER, SECRET, event, post
 
 pytestmark = pytest.mark.django_db
 
@@ -56,6 +56,7 @@ def guess(count: int, address: str = HERE, start: int = 0) -> list[Outcome]:
     return [come(f"GUESS-{address}-{number}", address).outcome for number in numbers]
 
 
+@pytest.mark.slow
 @on_commit
 def test_random_references_cost_the_service_the_budget_and_us_bounded_rows(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
@@ -281,6 +282,7 @@ print(taken)
 """
 
 
+@pytest.mark.slow
 @on_commit
 @pytest.mark.parametrize("kind", ["filebased.FileBasedCache", "db.DatabaseCache"])
 def test_processes_share_a_budget_in_a_shared_cache(

@@ -25,8 +25,8 @@ from payments_pages.models import (
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
 from tests.conftest import mirror_another
+from tests.support.door_behaviour import at_once
 from tests.support.goods.models import Good
-from tests.unit.views.behaviour import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -171,6 +171,7 @@ def test_the_sweep_delivers_to_a_payer_who_never_came_back(sandbox: Sandbox) -> 
     assert sweep_due().taken == 0
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_sweep_asks_about_one_that_is_never_paid_and_gives_up_after_three_days(
     sandbox: Sandbox,

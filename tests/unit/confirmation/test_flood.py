@@ -17,7 +17,7 @@ from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
 from tests.support.goods.models import Good
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 MANY = 10_000
 PAYER, GUESSER = "203.0.113.7", "198.51.100.9"

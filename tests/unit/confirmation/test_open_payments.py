@@ -13,7 +13,7 @@ from payments_pages.testing import let_time_pass
 from tests.support.goods.models import Good
 from tests.support.service_answers import HOUR, days
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 OPEN = ("pending", "ongoing", "processing", "queued", "under_review", "PENDING")
 FAILED = ("failed", "abandoned")

@@ -119,6 +119,7 @@ def test_sync_counts_and_a_dry_run_writes_nothing(db: None, sandbox: Sandbox) ->
         run("payments_pages_sync")
 
 
+@pytest.mark.slow
 def test_the_watching_sweep_stops_cleanly_when_told(
     tea_box: PaymentPage, sandbox: Sandbox, child_environment: Callable[[], dict[str, str]]
 ) -> None:

@@ -16,9 +16,9 @@ from payments_pages.models import PaymentPage
 from payments_pages.pages import callback_url, create_page, is_origin, is_reserved, is_same_callback
 from payments_pages.pages.origins import return_origin
 from payments_pages.sandbox import Sandbox
-from tests.unit.admin.pages.over_http import ADD, change_url, text
+from tests.support.pages_admin import ADD, change_url, text
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 class Prefixed:

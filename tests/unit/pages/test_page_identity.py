@@ -23,7 +23,7 @@ from payments_pages.pages import (
 from payments_pages.sandbox import Sandbox
 from tests.conftest import meanwhile
 from tests.support.goods.models import Good
-from tests.unit.admin.pages.over_http import LIST, add, change_url, text
+from tests.support.pages_admin import LIST, add, change_url, text
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -16,6 +16,8 @@ import requests
 from payments_pages.sandbox import Sandbox
 from payments_pages.sandbox.__main__ import main
 
+pytestmark = pytest.mark.slow
+
 
 def run(*arguments: str) -> "subprocess.Popen[str]":
     environment = {k: v for k, v in os.environ.items() if not k.startswith("DJANGO_")}

@@ -10,7 +10,7 @@ import requests
 
 from payments_pages.sandbox import Sandbox
 from tests.unit.sandbox.payer import Page, only_transaction
-from tests.unit.sandbox.test_starts import GIVEN, SITE, start
+from tests.unit.sandbox.test_checkouts import GIVEN, SITE, start
 
 BACK = "https://shop.example/back/?order=7#end"
 

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from payments_pages.choices import Outcome
-from tests.unit.views.behaviour import Answer, Meaning, OutsideDoorBehaviour
+from tests.support.door_behaviour import Answer, Meaning, OutsideDoorBehaviour
 
 OUTCOMES = {
     Outcome.DELIVERED: Meaning.GIVEN,

@@ -75,6 +75,7 @@ def test_a_fault_of_ours_is_not_hidden(client: Client) -> None:
         client.get(address)
 
 
+@pytest.mark.slow
 def test_a_line_cut_anywhere_on_the_path_is_unavailable_or_less_and_loses_nothing(
     tea_box: PaymentPage, sandbox: Sandbox
 ) -> None:

@@ -4,8 +4,8 @@ import re
 
 from django.urls import reverse
 
-from tests.unit.views.behaviour import Answer, HttpDoorBehaviour, Meaning
-from tests.unit.views.over_http import exchange
+from tests.support.door_behaviour import Answer, HttpDoorBehaviour, Meaning
+from tests.unit.views.exchanges import exchange
 
 PAGES = {
     ("paid", 200): Meaning.GIVEN,

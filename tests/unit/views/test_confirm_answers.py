@@ -14,9 +14,9 @@ from payments_pages.models import Fulfilment, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
 from payments_pages.views.confirm import STATUSES
+from tests.support.door_behaviour import pay
 from tests.support.goods.models import Good
-from tests.unit.views.behaviour import pay
-from tests.unit.views.signing import said
+from tests.support.webhook_signing import said
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("tea_box")]
 

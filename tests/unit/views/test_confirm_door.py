@@ -7,8 +7,8 @@ import pytest
 from django.urls import reverse
 
 from payments_pages.choices import Outcome
-from tests.unit.views.behaviour import Answer, HttpDoorBehaviour, Meaning, pay
-from tests.unit.views.over_http import exchange
+from tests.support.door_behaviour import Answer, HttpDoorBehaviour, Meaning, pay
+from tests.unit.views.exchanges import exchange
 
 STATUSES = {
     200: Meaning.GIVEN,

@@ -13,8 +13,8 @@ from payments_pages.confirmation import confirm_payment, oldest_due
 from payments_pages.models import ExpectedPayment, Fulfilment, PaymentPage, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
-from tests.unit.views.behaviour import pay
-from tests.unit.views.signing import said
+from tests.support.door_behaviour import pay
+from tests.support.webhook_signing import said
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.unit.views.monitored_urls")]
 

@@ -23,8 +23,8 @@ from payments_pages.views.confirm import STATUSES
 from payments_pages.views.rendering import PAGES
 from payments_pages.views.webhook import LIMIT as WEBHOOK_LIMIT
 from payments_pages.views.webhook import SENT_AGAIN
-from tests.unit.views.behaviour import pay
-from tests.unit.views.signing import HEADER, SECRET, event, post
+from tests.support.door_behaviour import pay
+from tests.support.webhook_signing import HEADER, SECRET, event, post
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("tea_box")]
 

@@ -14,7 +14,7 @@ from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
 from tests.conftest import mirror_another
 from tests.support.goods.models import Good
-from tests.unit.views.signing import event, post, said
+from tests.support.webhook_signing import event, post, said
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("open_webhook")]
 

@@ -7,8 +7,8 @@ import pytest
 
 from payments_pages.models import PaymentPage
 from payments_pages.sandbox import Sandbox
-from tests.support.payers_view import HEADINGS, Document, come, each_page, show, visit
-from tests.unit.views.behaviour import pay
+from tests.support.door_behaviour import pay
+from tests.support.payer_pages import HEADINGS, Document, come, each_page, show, visit
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("tea_box")]
 

@@ -17,9 +17,9 @@ from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Fulfilment, PaymentPage, Transaction
 from payments_pages.sandbox import Sandbox
 from payments_pages.views.rendering import PAGES
-from tests.support.payers_view import HEADINGS, Document, come, each_page, show, visit
-from tests.unit.views.behaviour import CARD, PERSONAL, pay
-from tests.unit.views.signing import said
+from tests.support.door_behaviour import CARD, PERSONAL, pay
+from tests.support.payer_pages import HEADINGS, Document, come, each_page, show, visit
+from tests.support.webhook_signing import said
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("tea_box")]
 

@@ -6,9 +6,9 @@ import pytest
 from django.urls import reverse
 
 from payments_pages.signatures import sign
-from tests.unit.views.behaviour import Answer, HttpDoorBehaviour, Meaning
-from tests.unit.views.over_http import exchange
-from tests.unit.views.signing import HEADER, SECRET, event
+from tests.support.door_behaviour import Answer, HttpDoorBehaviour, Meaning
+from tests.support.webhook_signing import HEADER, SECRET, event
+from tests.unit.views.exchanges import exchange
 
 OUTCOMES = {
     "delivered": Meaning.GIVEN,

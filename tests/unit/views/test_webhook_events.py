@@ -14,9 +14,9 @@ from payments_pages.signals import fulfilment_delivered, transaction_changed
 from payments_pages.staff.decisions import retry
 from payments_pages.testing import let_time_pass
 from tests.conftest import expect_payment
+from tests.support.door_behaviour import pay
 from tests.support.goods.models import Good
-from tests.unit.views.behaviour import pay
-from tests.unit.views.signing import event, post, said
+from tests.support.webhook_signing import event, post, said
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("open_webhook", "tea_box")]
 

@@ -10,9 +10,9 @@ from django.urls import reverse
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
+from tests.support.door_behaviour import at_once, pay
 from tests.support.goods.models import Good
-from tests.unit.views.behaviour import at_once, pay
-from tests.unit.views.signing import HEADER, SECRET, event, post, said
+from tests.support.webhook_signing import HEADER, SECRET, event, post, said
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("open_webhook", "tea_box")]
 

@@ -8,9 +8,6 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from payments_pages.sandbox import Sandbox
-from tests.acceptance.browser.conftest import browser, context, shop
-
-__all__ = ["browser", "context", "shop"]
 
 LIVE_KEY = "sk_live_suite"
 

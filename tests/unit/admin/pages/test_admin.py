@@ -11,9 +11,9 @@ from django.urls import reverse
 
 from payments_pages.models import PaymentPage
 from payments_pages.sandbox import Sandbox
-from tests.unit.admin.pages.over_http import rows
+from tests.support.pages_admin import rows
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 ADD = "/admin/payments_pages/paymentpage/add/"
 LIST = "/admin/payments_pages/paymentpage/"

@@ -12,9 +12,9 @@ from payments_pages.models import PaymentPage
 from payments_pages.pages.changes import slug_key
 from payments_pages.sandbox import Sandbox
 from tests.conftest import mirror_page
-from tests.unit.admin.pages.over_http import ADD, LIST, change_url, sent, text
+from tests.support.pages_admin import ADD, LIST, change_url, sent, text
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 LANGUAGES = ["en", "ar", "he"]
 EXTRA = {"KWD": 3, "JPY": 0}

@@ -12,7 +12,7 @@ from payments_pages.models import PaymentPage
 from payments_pages.pages import create_page, send_local_back, set_active, sync_pages, update_page
 from payments_pages.sandbox import Sandbox
 from tests.conftest import in_thread
-from tests.unit.admin.pages.over_http import LIST, change_url, rows, sent, text
+from tests.support.pages_admin import LIST, change_url, rows, sent, text
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

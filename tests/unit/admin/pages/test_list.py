@@ -15,7 +15,7 @@ from payments_pages.pages import slug_key, sync_pages
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
 from tests.conftest import mirror_another
-from tests.unit.admin.pages.over_http import LIST, change_url, rows, text
+from tests.support.pages_admin import LIST, change_url, rows, text
 
 pytestmark = pytest.mark.django_db
 

@@ -16,7 +16,7 @@ from payments_pages.admin.pages import qr
 from payments_pages.models import PaymentPage
 from payments_pages.sandbox import Sandbox
 from tests.conftest import mirror_another
-from tests.unit.admin.pages.over_http import LIST, change_url, text
+from tests.support.pages_admin import LIST, change_url, text
 
 pytestmark = pytest.mark.django_db
 

@@ -7,9 +7,9 @@ from django.test import Client
 
 from payments_pages.models import PaymentPage
 from payments_pages.sandbox import Sandbox
-from tests.unit.admin.pages.over_http import ADD, add, sent, text
+from tests.support.pages_admin import ADD, add, sent, text
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def typed(*questions: tuple[str, str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from payments_pages.models import PaymentPage, Transaction
 from payments_pages.pages import create_page, remove_page, slug_key, sync_pages
 from payments_pages.sandbox import Sandbox
 from tests.conftest import expect_payment, in_thread
-from tests.unit.admin.pages.over_http import LIST, rows, text
+from tests.support.pages_admin import LIST, rows, text
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

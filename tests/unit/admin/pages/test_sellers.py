@@ -14,7 +14,7 @@ from payments_pages.models import PaymentPage
 from payments_pages.pages import sync_pages
 from payments_pages.sandbox import Sandbox
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 LIST = reverse("admin:payments_pages_paymentpage_changelist")
 PAYMENTS = reverse("admin:payments_pages_transaction_changelist")

@@ -9,9 +9,9 @@ from django.test import Client
 from payments_pages.models import PaymentPage
 from payments_pages.pages import slug_key
 from payments_pages.sandbox import Sandbox
-from tests.unit.admin.pages.over_http import ADD, SLUG, add, text
+from tests.support.pages_admin import ADD, SLUG, add, text
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def ask(client: Client, slug: str) -> dict[str, str]:
