@@ -15,7 +15,7 @@ SecretKeys = Sequence[str] | SecretKey | Callable[[], Sequence[str]]
 
 
 def read_key(source: object) -> str:
-    """Give the key without surrounding white space; raise `UnusableKey` without quoting it (case C19).
+    """Give the key without surrounding white space; raise `UnusableKey` without quoting it (docs/cases.md C19).
 
     Asked anew at each call, so that a rotated key works without a restart.
     """

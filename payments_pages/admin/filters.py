@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 OPTIONS = 50
-"""At most so many choices are offered (case C66)."""
+"""At most so many choices are offered (docs/cases.md C66)."""
 STATUSES = (
     "success",
     "failed",

@@ -63,7 +63,7 @@ def pretty(value: Any) -> SafeString:
 
 
 def words(sentence: str, **parts: object) -> SafeString:
-    """Fill a translated sentence; what is not safe already is escaped (case C51)."""
+    """Fill a translated sentence; what is not safe already is escaped (docs/cases.md C51)."""
     return format_html(sentence, **parts)
 
 

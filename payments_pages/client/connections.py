@@ -201,7 +201,7 @@ class DeadlineAdapter(requests.adapters.HTTPAdapter):
 
 
 class BearerKey(requests.auth.AuthBase):
-    """Add the key to a request (interface: Authentication), and to nothing else."""
+    """Add the key to a request (docs/service.md: Authentication), and to nothing else."""
 
     __slots__ = ("_source",)
 
@@ -217,7 +217,7 @@ class BearerKey(requests.auth.AuthBase):
         return request
 
     def key(self) -> str:
-        """Give the key, read anew; raise `UnusableKey` without quoting it (case C19)."""
+        """Give the key, read anew; raise `UnusableKey` without quoting it (docs/cases.md C19)."""
         return read_key(self._source)
 
 

@@ -1,6 +1,6 @@
 """Open the service's envelope strictly, and name what is wrong with an answer.
 
-The outcome of the call is the top-level `status`, which must be exactly `true` (interface:
+The outcome of the call is the top-level `status`, which must be exactly `true` (docs/service.md:
 Response envelope). What the service does when it refuses is not shown there; the HTTP status
 is the main signal then, and an envelope that says `false` is the proof that it was the service
 that spoke, not a proxy in between.
@@ -36,7 +36,7 @@ def parse_json(body: bytes) -> Any:
 
     Fractions become Decimal. NaN, Infinity, numbers of more than `MAX_DIGITS` digits and
     exponents beyond Decimal stay text, so that an amount like that is unreadable, not wrong
-    (case C41).
+    (docs/cases.md C41).
     """
     try:
         return json.loads(
@@ -99,7 +99,7 @@ def _failure(
         return RateLimited("The service asks for fewer calls.", status=status, retry_after=wait)
     if status >= 500 or status in (408, 425):
         return ServiceUnavailable(f"The service answers {status}.", status=status, retry_after=wait)
-    # A proxy's own 400 or 404 says nothing about the payment, and is asked again (case C25).
+    # A proxy's own 400 or 404 says nothing about the payment, and is asked again (docs/cases.md C25).
     if not refused:
         return InvalidResponse(
             f"The answer ({status}) is not one of the service's envelopes.", status=status

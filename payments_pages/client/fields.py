@@ -26,7 +26,7 @@ def read_whole(value: Any) -> int | None:
     """Read a whole number that fits 64 bits; None for everything else.
 
     Taken: int, a whole float or Decimal (`10000.0`, `1e4`), text of ASCII digits. Not taken:
-    booleans, `"10000.00"`, `10000.4`, `"10,000"`, NaN (case C41). A negative number is read;
+    booleans, `"10000.00"`, `10000.4`, `"10,000"`, NaN (docs/cases.md C41). A negative number is read;
     what to think of it is the policy's business.
     """
     kind = type(value)

@@ -1,4 +1,4 @@
-"""Call the service's six operations (interface: Endpoints) and believe as little as possible.
+"""Call the service's six operations (docs/service.md: Endpoints) and believe as little as possible.
 
     client = Client(secret_key="sk_test_...", base_url="https://service.example/api")
     client.verify_transaction("PPG-1001").status
@@ -85,7 +85,7 @@ class Client:
 
     Times are in seconds; `deadline` bounds a whole call. `unknown_statuses` are the HTTP
     statuses that mean "unknown now" when the service's envelope comes with them: the interface
-    shows none, 404 is the likely one, 400 is seen as well (known fact). `before_call` is run
+    shows none, 404 is the likely one, 400 is seen as well (docs/service.md, only seen). `before_call` is run
     with the operation's name before every call and may refuse it by raising. With `gates`, shared
     by the clients of a process, at most `max_calls` calls wait at once and a service that keeps
     failing is left alone for a while. A client is cheap to build and safe to share: connections
@@ -135,8 +135,8 @@ class Client:
     ) -> PageResource:
         """Create a page; `amount` is in minor units, None lets the payer choose.
 
-        The amount goes out as a string (interface: accepted on create). What is empty is left
-        out: the service makes a slug only when none is sent (case C60).
+        The amount goes out as a string (docs/service.md: accepted on create). What is empty is left
+        out: the service makes a slug only when none is sent (docs/cases.md C60).
         """
         optional = {
             "amount": None if amount is None else str(minor_units(amount)),
@@ -180,7 +180,7 @@ class Client:
         from_: Moment | None = None,
         to: Moment | None = None,
     ) -> Iterator[PageResource]:
-        """Yield every page once, however the lists overlap (case C58).
+        """Yield every page once, however the lists overlap (docs/cases.md C58).
 
         End at an empty list or at one that brings nothing new: a short list is no end, for the
         largest perPage is not shown. After the last one, raise `InvalidResponse` if an item
@@ -217,7 +217,7 @@ class Client:
     ) -> PageResource:
         """Change a page; only what is given is sent, save `name`, which the service requires.
 
-        `amount` is in minor units and goes out as an integer (interface: accepted on update).
+        `amount` is in minor units and goes out as an integer (docs/service.md: accepted on update).
         """
         optional = {
             "amount": None if amount is None else minor_units(amount),

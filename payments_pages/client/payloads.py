@@ -1,6 +1,6 @@
 """Make JSON of the wire storable on every database, without the reusable card code.
 
-What a column cannot hold must never lose a payment (cases C37, C44, C45), so nothing here
+What a column cannot hold must never lose a payment (docs/cases.md C37, C44, C45), so nothing here
 raises: what does not fit becomes text.
 """
 

@@ -1,4 +1,4 @@
-"""Hold the service's JSON as frozen, typed copies (interface: Resources and their fields).
+"""Hold the service's JSON as frozen, typed copies (docs/service.md: Resources and their fields).
 
 Tolerant in reading, strict afterwards: an odd value never loses a payment, it ends in
 `unreadable` as text and its field is empty. Amounts are integers of minor units.
@@ -54,7 +54,7 @@ class PageResource:
 
     `amount` is in minor units; None means that the payer chooses, or that the answer did not
     say: `present` names the wire fields the answer held (a create's answer echoes neither
-    amount nor redirect_url, interface: Payment page). `unreadable` holds, as text, the values
+    amount nor redirect_url, docs/service.md: Payment page). `unreadable` holds, as text, the values
     that did not fit. `whole_name` is the name byte for byte, uncut; None if it is no text.
     """
 
@@ -106,7 +106,7 @@ class PageResource:
             domain=read.word("domain", LIMITS["domain"]),
             currency=read.word("currency", LIMITS["currency"]),
             amount=amount,
-            # A page is active as created (interface: States); some back ends write 1 for true.
+            # A page is active as created (docs/service.md: States); some back ends write 1 for true.
             active=_is_on(payload.get("active", True)),
             redirect_url=read.text("redirect_url", LIMITS["redirect_url"]),
             metadata=read.json("metadata"),
@@ -141,7 +141,7 @@ class PageList:
 
     @classmethod
     def from_payload(cls, items: Sequence[Any], meta: Any = None) -> Self:
-        """Read the items; `meta` may be missing, or hold its numbers as text (known fact)."""
+        """Read the items; `meta` may be missing, or hold its numbers as text (docs/service.md, only seen)."""
         pages: list[PageResource] = []
         skipped: list[SkippedPage] = []
         for item in items:
@@ -161,7 +161,7 @@ class PageList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionResource:
-    """Be one transaction as verify describes it (interface: Transaction).
+    """Be one transaction as verify describes it (docs/service.md: Transaction).
 
     `status` is verbatim; only exactly `"success"` is success. `amount` and `fees` are in minor
     units of `currency`. An amount that cannot be read is None, and `amount_text` then shows what
@@ -253,7 +253,7 @@ class TransactionResource:
 def read_metadata(value: Any) -> dict[str, Any]:
     """Read kept metadata as an object; `{}` if it holds none.
 
-    JSON text is decoded, twice at most (case C37: some clients encode it twice).
+    JSON text is decoded, twice at most (docs/cases.md C37: some clients encode it twice).
     """
     for _encoding in range(2):
         if not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Build the address of a call, so that no value can aim it elsewhere (case C11)."""
+"""Build the address of a call, so that no value can aim it elsewhere (docs/cases.md C11)."""
 
 import ipaddress
 from collections.abc import Mapping

@@ -27,7 +27,7 @@ class Unindexed(Func):
 
     Beside the primary key in a condition they may still choose an index on the state, and at
     REPEATABLE READ then lock the gap beside its entry until the transaction ends: nobody could
-    open another delivery while a handler runs (case C22).
+    open another delivery while a handler runs (docs/cases.md C22).
     """
 
     arity = 1

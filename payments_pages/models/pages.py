@@ -52,7 +52,7 @@ class PaymentPage(models.Model):
     A page is its number at the service in its mode (`domain`): slugs and names change hands.
     `slug_key` is the hash of mode and slug; null where the service has since given the slug to
     another page, for a slug leads to one page at a time. The row is written *before* the page is asked for, with `remote_id` null: were the answer
-    lost, its slug says what to look for (case C53), and its `token`, which is in the page's
+    lost, its slug says what to look for (docs/cases.md C53), and its `token`, which is in the page's
     `redirect_url`, is not lost with it. `drift` holds, by field, what staff had last set where
     a sync found that the service had changed it; the fields themselves follow the service.
     `inactive_since` is when it was switched off, null while it is active or where that was never

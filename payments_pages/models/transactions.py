@@ -22,7 +22,7 @@ class Transaction(LoadsDeferredTogether):
     """Mirror one verified transaction; names are the wire's, amounts are minor units.
 
     `status` is text and any value is kept. `unreadable` holds, as text, each field whose value
-    did not fit its column: a strange field never loses a payment (cases C44, C45). The card's
+    did not fit its column: a strange field never loses a payment (docs/cases.md C44, C45). The card's
     reusable code is never kept.
     """
 

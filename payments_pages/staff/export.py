@@ -88,7 +88,7 @@ def write_csv(
 
 
 def neutralise(text: str) -> str:
-    """Put an apostrophe before what a spreadsheet would run as a formula (case C51)."""
+    """Put an apostrophe before what a spreadsheet would run as a formula (docs/cases.md C51)."""
     return _CONTROL_FIRST.sub("'", _FORMULA.sub(r"\1'\2", text))
 
 

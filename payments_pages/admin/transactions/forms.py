@@ -18,7 +18,7 @@ from payments_pages.pages import slug_key
 __all__ = ["SUGGESTIONS", "ActionForm", "AttributeForm", "NoteForm", "ReasonForm"]
 
 SUGGESTIONS = 50
-"""Pages offered while staff type one (case C66)."""
+"""Pages offered while staff type one (docs/cases.md C66)."""
 _LINES = {"rows": 3, "dir": "auto", "class": "vLargeTextField"}
 _ID_DIGITS = 18
 
