@@ -15,7 +15,7 @@ SecretKeys = Sequence[str] | SecretKey | Callable[[], Sequence[str]]
 
 
 def read_key(source: object) -> str:
-    """Return the key without surrounding white space; raise `UnusableKey`, which does not quote it (case C19).
+    """Return the key without surrounding white space; raise `UnusableKey`, which does not quote it (docs/cases.md C19).
 
     Read anew at each call, so that a rotated key works without a restart.
     """

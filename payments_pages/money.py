@@ -1,6 +1,6 @@
 """Amounts, read and shown: integers of minor units, with their currency beside them.
 
-The service counts agora, qirsh and cents (interface: Units), each a hundredth. ISO 4217
+The service counts agora, qirsh and cents (docs/service.md: Units), each a hundredth. ISO 4217
 gives JOD three decimals; this service does not, so no currency library is asked.
 """
 
@@ -84,7 +84,7 @@ def parse_amount(text: str, currency: str = "", exponents: Mapping[str, int] = E
 
     Raise `AmountError`, whose `code` says which rule was broken: `blank`, `currency`, `negative`,
     `comma`, `malformed`, `decimals`, `ambiguous`, `zero`, `too_large`.
-    No float takes part: 599.80 stays 59980 (case C42).
+    No float takes part: 599.80 stays 59980 (docs/cases.md C42).
     """
     figure, code = _split_currency(_normalise(text), currency.upper(), exponents)
     if not figure:
@@ -98,7 +98,7 @@ def parse_amount(text: str, currency: str = "", exponents: Mapping[str, int] = E
     match = _PLAIN.fullmatch(figure)
     if match is None:
         raise AmountError("Enter digits only, for example 120.50.", code="malformed")
-    # No code at all: each of the service's currencies counts hundredths (interface: Units).
+    # No code at all: each of the service's currencies counts hundredths (docs/service.md: Units).
     exponent = exponents.get(code) if code else 2
     if exponent is None:
         raise AmountError(f"The decimals of {code} are not known.", code="currency", currency=code)

@@ -22,7 +22,7 @@ def check_reference(text: str) -> str:
     """Return the reference, or raise `InvalidReference` before anything is asked or stored.
 
     The pattern is `REFERENCE_PATTERN`. Always refused are `.` and `..`, which
-    change the verify path and cannot be quoted (case C11); more than `LONGEST` characters;
+    change the verify path and cannot be quoted (docs/cases.md C11); more than `LONGEST` characters;
     control characters and lone surrogates, which no database stores or no driver sends.
     """
     if text in {"", ".", ".."} or len(text) > LONGEST or _UNUSABLE.search(text):
@@ -35,7 +35,7 @@ def check_reference(text: str) -> str:
 def reference_key(reference: str) -> str:
     """Return the 64 hex digits that are unique for a reference in this site's mode.
 
-    A reference is unique per integration and per mode (known fact), so a test payment can
+    A reference is unique per integration and per mode (docs/service.md, only seen), so a test payment can
     never stand in the way of a live one.
     """
     return text_key(conf.mode, reference)
@@ -45,6 +45,6 @@ def text_key(*parts: str) -> str:
     """Hash texts into 64 hex digits that no collation can fold together.
 
     MariaDB's and MySQL's default collations take `abc-1`, `ABC-1` and `abc-1 ` for one value
-    (case C52): with a unique key on the text, a second payment would look like the first.
+    (docs/cases.md C52): with a unique key on the text, a second payment would look like the first.
     """
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

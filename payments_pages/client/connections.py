@@ -205,7 +205,7 @@ class DeadlineAdapter(requests.adapters.HTTPAdapter):
 
 
 class BearerKey(requests.auth.AuthBase):
-    """The secret key, which requests puts into the header (interface: Authentication)."""
+    """The secret key, which requests puts into the header (docs/service.md: Authentication)."""
 
     __slots__ = ("_source",)
 
@@ -221,7 +221,7 @@ class BearerKey(requests.auth.AuthBase):
         return request
 
     def key(self) -> str:
-        """Return the key, read anew; raise `UnusableKey`, which does not quote it (case C19)."""
+        """Return the key, read anew; raise `UnusableKey`, which does not quote it (docs/cases.md C19)."""
         return read_key(self._source)
 
 

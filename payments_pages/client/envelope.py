@@ -1,6 +1,6 @@
 """The envelope around the service's JSON, and the error that any other response means.
 
-The outcome of a call is the top-level `status`, which must be exactly `true` (interface: Response
+The outcome of a call is the top-level `status`, which must be exactly `true` (docs/service.md: Response
 envelope). The interface does not show refusals. For them the HTTP status counts, and an envelope
 of status `false` proves that the service itself answered, not a proxy.
 """
@@ -35,7 +35,7 @@ def parse_json(body: bytes) -> Any:
 
     Fractions become Decimal. NaN, Infinity, numbers of more than `MAX_DIGITS` digits and
     exponents beyond Decimal stay text, so that an amount like that is unreadable, not wrong
-    (case C41).
+    (docs/cases.md C41).
     """
     try:
         return json.loads(
@@ -98,7 +98,7 @@ def _failure(
         return RateLimited("The service asks for fewer calls.", status=status, retry_after=wait)
     if status >= 500 or status in (408, 425):
         return ServiceUnavailable(f"The service answers {status}.", status=status, retry_after=wait)
-    # A proxy's own 400 or 404 says nothing about the payment, and is asked again (case C25).
+    # A proxy's own 400 or 404 says nothing about the payment, and is asked again (docs/cases.md C25).
     if not refused:
         return InvalidResponse(
             f"The answer ({status}) is not one of the service's envelopes.", status=status

@@ -26,7 +26,7 @@ def read_integer(value: Any) -> int | None:
     """Read a whole number that fits 64 bits; None for everything else.
 
     Taken: int, a whole float or Decimal (`10000.0`, `1e4`), text of ASCII digits. Not taken:
-    booleans, `"10000.00"`, `10000.4`, `"10,000"`, NaN (case C41). A negative number is read; the
+    booleans, `"10000.00"`, `10000.4`, `"10,000"`, NaN (docs/cases.md C41). A negative number is read; the
     policy decides about it.
     """
     kind = type(value)

@@ -1,4 +1,4 @@
-"""The service's six operations (interface: Endpoints).
+"""The service's six operations (docs/service.md: Endpoints).
 
     client = Client(secret_key="sk_test_...", base_url="https://service.example/api")
     client.verify_transaction("PPG-1001").status
@@ -130,8 +130,8 @@ class Client:
     ) -> PageResource:
         """Create a page; `amount` is in minor units, None lets the payer choose.
 
-        The amount goes out as a string (interface: accepted on create). What is empty is left
-        out: the service makes a slug only when none is sent (case C60).
+        The amount goes out as a string (docs/service.md: accepted on create). What is empty is left
+        out: the service makes a slug only when none is sent (docs/cases.md C60).
         """
         optional = {
             "amount": None if amount is None else str(checked_amount(amount)),
@@ -186,7 +186,7 @@ class Client:
     ) -> PageResource:
         """Change a page; None is not sent. `name` always is, because the service requires it.
 
-        `amount` is in minor units and goes out as an integer (interface: accepted on update).
+        `amount` is in minor units and goes out as an integer (docs/service.md: accepted on update).
         """
         optional = {
             "amount": None if amount is None else checked_amount(amount),

@@ -1,6 +1,6 @@
 """JSON of the service as every database can store it, without the reusable card code.
 
-A value that a column cannot hold must never lose a payment (cases C37, C44, C45). So nothing here
+A value that a column cannot hold must never lose a payment (docs/cases.md C37, C44, C45). So nothing here
 raises: a value that does not fit becomes text.
 """
 

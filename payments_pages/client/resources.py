@@ -1,4 +1,4 @@
-"""The service's pages and transactions, as frozen dataclasses (interface: Resources and their fields).
+"""The service's pages and transactions, as frozen dataclasses (docs/service.md: Resources and their fields).
 
 Reading is tolerant: a value that does not fit its field is kept as text in `unreadable`, and the
 field is empty, so that no payment is lost. Amounts are integers of minor units.
@@ -54,7 +54,7 @@ class PageResource:
 
     - `amount` is in minor units. None: the payer chooses, or the response did not say.
     - `present`: names of the fields that the response had. (The response to a create has neither
-      amount nor redirect_url; interface: Payment page.)
+      amount nor redirect_url; docs/service.md: Payment page.)
     - `unreadable`: by field, as text, the values that did not fit.
     - `whole_name`: the name exactly as it came, not cut; None if it is no text.
     """
@@ -107,7 +107,7 @@ class PageResource:
             domain=read.word("domain", MAX_LENGTHS["domain"]),
             currency=read.word("currency", MAX_LENGTHS["currency"]),
             amount=amount,
-            # A page is active as created (interface: States); some back ends write 1 for true.
+            # A page is active as created (docs/service.md: States); some back ends write 1 for true.
             active=_is_on(payload.get("active", True)),
             redirect_url=read.text("redirect_url", MAX_LENGTHS["redirect_url"]),
             metadata=read.json("metadata"),
@@ -142,7 +142,7 @@ class PageList:
 
     @classmethod
     def from_payload(cls, items: Sequence[Any], meta: Any = None) -> Self:
-        """Read the items; `meta` may be missing, or hold its numbers as text (known fact)."""
+        """Read the items; `meta` may be missing, or hold its numbers as text (docs/service.md, only seen)."""
         pages: list[PageResource] = []
         skipped: list[SkippedPage] = []
         for item in items:
@@ -162,7 +162,7 @@ class PageList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionResource:
-    """One transaction as verify describes it (interface: Transaction).
+    """One transaction as verify describes it (docs/service.md: Transaction).
 
     `status` is as it came; only exactly `"success"` is a success. `amount` and `fees` are in minor
     units of `currency`. An amount that cannot be read is None, and `amount_text` then has its text.
@@ -249,7 +249,7 @@ class TransactionResource:
 def read_metadata(value: Any) -> dict[str, Any]:
     """Return stored metadata as a dict; `{}` if it is no JSON object.
 
-    JSON text is decoded, twice at most (case C37: some clients encode it twice).
+    JSON text is decoded, twice at most (docs/cases.md C37: some clients encode it twice).
     """
     for _encoding in range(2):
         if not isinstance(value, str):

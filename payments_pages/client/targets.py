@@ -1,4 +1,4 @@
-"""The URL of a call, in which no value can change the path (case C11)."""
+"""The URL of a call, in which no value can change the path (docs/cases.md C11)."""
 
 import ipaddress
 from collections.abc import Mapping

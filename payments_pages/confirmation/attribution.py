@@ -66,7 +66,7 @@ def by_metadata(evidence: Evidence) -> Attribution | None:
     """Find the expected payment or the page that the transaction's metadata names.
 
     An expected payment by its reference, for one that is paid under a second reference: the
-    payer tried twice (case C61). A page by its token, number or slug; or by a `referrer` whose
+    payer tried twice (docs/cases.md C61). A page by its token, number or slug; or by a `referrer` whose
     host and path are `PAY_URL` + slug (a recorded body has it; not promised). In popup flows the
     payer's browser writes metadata.
     """

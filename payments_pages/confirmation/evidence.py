@@ -84,7 +84,7 @@ def decide_about(transaction: Transaction, attribution: Attribution) -> Decision
     """Decide about the mirrored row, and take the expected payment if it is accepted.
 
     The expected payment is taken by compare-and-set: of two references that pay for it at the
-    same moment one is accepted, the other held as a duplicate (case C61).
+    same moment one is accepted, the other held as a duplicate (docs/cases.md C61).
     """
     facts = facts_of(transaction)
     expectation = expectation_of(attribution, transaction.reference_key)

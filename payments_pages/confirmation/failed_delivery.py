@@ -96,7 +96,7 @@ def _after_the_fence(fulfilment: Fulfilment, text: str, door: Door, *, at_commit
     """Tell what is true when our failure could not be written: another attempt has the row.
 
     The commit may also have succeeded and only what came after it failed: an `on_commit` hook
-    of the merchant's, or the connection (case C62). Then the value is given.
+    of the merchant's, or the connection (docs/cases.md C62). Then the value is given.
     """
     if not at_commit and _take_back(fulfilment, text, door):
         return Outcome.HELD

@@ -91,7 +91,7 @@ def revise(fulfilment: Fulfilment, decision: Decision) -> bool:
     """Let new facts change a hold that the policy made, or stop what is not delivered yet.
 
     Never touch what is delivered, being delivered, or decided by staff; a delivery whose lease
-    has ended is not being delivered (case C14: reversed before it was given). Compare-and-set on the
+    has ended is not being delivered (docs/cases.md C14: reversed before it was given). Compare-and-set on the
     state, reason and attempt that the decision was made against; False when they have moved on,
     or somebody holds the row: a handler is at work in it, whatever its lease says.
     """
@@ -168,7 +168,7 @@ def claim(fulfilment: Fulfilment) -> bool | None:
     None, at once, when somebody holds the row itself: a handler is at work in it, whatever its
     lease says, or another caller is about to take it.
 
-    A failed delivery is tried at once when a door comes back for it (case C12), the first few
+    A failed delivery is tried at once when a door comes back for it (docs/cases.md C12), the first few
     times; after that only when it is due, so that a payer who reloads cannot spend all attempts
     in a minute. `attempts` in the condition lets one of many rivals win each round.
     """

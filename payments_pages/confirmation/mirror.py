@@ -131,7 +131,7 @@ def may_follow(old: str, new: str) -> bool:
     """Say whether a status may replace another: only `reversed` replaces `success`, for good.
 
     A late or slow answer must not un-pay a payment, nor a late success notice un-reverse it
-    (case C14).
+    (docs/cases.md C14).
     """
     if old == "success":
         return new in {"success", "reversed"}

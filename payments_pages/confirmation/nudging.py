@@ -34,7 +34,7 @@ def hand_on(fulfilment: Fulfilment, *, due: bool, door: Door) -> Outcome:
     """Claim nothing: send the reference on if the delivery is open, and say what is true now.
 
     What `DELIVERY: "queued"` does in place of `deliver_here`. A payer who comes back to a failed
-    delivery sends it again, as they would have it tried again here (case C12).
+    delivery sends it again, as they would have it tried again here (docs/cases.md C12).
     """
     if is_claimable(fulfilment, due=due):
         send_nudge(fulfilment.transaction.reference, door=door)

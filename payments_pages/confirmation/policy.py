@@ -100,10 +100,10 @@ class Decision:
 
 
 def decide(facts: Facts, expectation: Expectation | None, mode: str) -> Decision:
-    """Accept, wait or hold. Only the exact text `success` is a success (interface: Verify 1).
+    """Accept, wait or hold. Only the exact text `success` is a success (docs/service.md: Verify 1).
 
     Less than the price is held; more is accepted and flagged, for fees passed on to the payer
-    are in the amount (known fact; case C05).
+    are in the amount (known fact; docs/cases.md C05).
     """
     if facts.status != "success":
         return Decision(verdict=Verdict.WAIT, reason=Reason.NOT_SUCCESS)

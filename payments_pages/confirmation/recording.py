@@ -177,7 +177,7 @@ def reconsider(transaction: Transaction, *, page_claim: UUID | None, door: Door)
       said that this site sells it.
     - Held, and the claim that it was attributed by has given way to another.
     - Not delivered, and no success any more: it was reversed while an attempt was under way, which
-      then came to nothing (case C14). What staff have approved is theirs to decide.
+      then came to nothing (docs/cases.md C14). What staff have approved is theirs to decide.
     """
     fulfilment = fulfilment_of(transaction)
     if fulfilment is None:

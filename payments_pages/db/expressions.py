@@ -27,7 +27,7 @@ class Unindexed(Func):
 
     Although a condition has the primary key, they may choose an index on the state, and at
     REPEATABLE READ they then lock the gap beside its entry until the transaction ends: no other
-    delivery could be opened while a handler runs (case C22).
+    delivery could be opened while a handler runs (docs/cases.md C22).
     """
 
     arity = 1

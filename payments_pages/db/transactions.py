@@ -27,7 +27,7 @@ def outside_transactions(view: View) -> View:
     """Exempt a view from `ATOMIC_REQUESTS` on every database.
 
     The path opens its own short transactions, and must not call the service inside one of the
-    request's (cases C20, C22).
+    request's (docs/cases.md C20, C22).
     """
     for alias in connections:
         view = non_atomic_requests(using=alias)(view)

@@ -87,7 +87,7 @@ class ExpectedPayment(models.Model):
     """One expected payment of `amount` minor units of `currency` under `reference`.
 
     `paid_by_key` is the reference key of the transaction that was accepted for it: set once, by
-    a conditional UPDATE, so that a second payment is held as a duplicate (case C61).
+    a conditional UPDATE, so that a second payment is held as a duplicate (docs/cases.md C61).
     """
 
     reference = models.CharField(_("reference"), max_length=128)

@@ -22,7 +22,7 @@ class Transaction(LoadsDeferredTogether):
     """One verified transaction; fields have the service's names, amounts are minor units.
 
     `status` is text, and any value is stored. `unreadable` has, as text, each value that did not
-    fit its column: a strange value never loses a payment (cases C44, C45). The card's reusable
+    fit its column: a strange value never loses a payment (docs/cases.md C44, C45). The card's reusable
     code is never stored.
     """
 

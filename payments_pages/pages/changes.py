@@ -63,7 +63,7 @@ def create_page(
     creation was not answered can be found again. `site_url` is used when `SITE_URL` is not set.
     Raise `PageError` for what must be typed differently, `ServiceError` when the service refuses
     or cannot be reached. When its answer was lost the row stays, without a number: creating the
-    same slug again adopts the page that is there instead of posting a second one (case C53).
+    same slug again adopts the page that is there instead of posting a second one (docs/cases.md C53).
     What the service did otherwise than it was asked is in the page's `differences`.
     """
     refuse_open_transaction("create_page() was called")
@@ -166,7 +166,7 @@ def set_active(page: PaymentPage, *, active: bool) -> PaymentPage:
 
 
 def sendable(page: PaymentPage) -> dict[str, Any]:
-    """Return what of a page's drift can be sent back (interface: Fields accepted on update).
+    """Return what of a page's drift can be sent back (docs/service.md: Fields accepted on update).
 
     Not a redirect address, and not that the payer chooses the amount: the service has no way. Nor
     a text as long as the mirror keeps one, which may have been cut.

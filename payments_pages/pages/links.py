@@ -14,7 +14,7 @@ __all__ = ["callback_url", "is_same_callback", "public_url", "slug_url"]
 
 
 def public_url(page: PaymentPage) -> str:
-    """Return the address where a payer finds the page (interface: `{pay_url}/<slug>`)."""
+    """Return the address where a payer finds the page (docs/service.md: `{pay_url}/<slug>`)."""
     return slug_url(page.slug)
 
 

@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 UPDATABLE: Final = ("name", "description", "amount", "active")
-"""Fields that the service lets us change (interface: Fields accepted on update)."""
+"""Fields that the service lets us change (docs/service.md: Fields accepted on update)."""
 
 OURS: Final = ("id", "token", "seller", "made_here")
 """Fields of a row that the service does not know."""
@@ -40,7 +40,7 @@ def follow(page: PaymentPage, resource: PageResource, *, ours: Collection[str] =
 
     `ours` names the fields that this answer is about because we have just set them: they are
     no drift any more. Fields that an answer leaves out keep their value: a create's answer
-    echoes neither the amount nor the redirect address (interface: Payment page). A row that had
+    echoes neither the amount nor the redirect address (docs/service.md: Payment page). A row that had
     the slug until now loses it: the service has given it to this page. Raise `IntegrityError`,
     and save nothing, if another row has the number.
     """

@@ -29,7 +29,7 @@ def slug_key(slug: str, mode: str = "") -> str:
 
 
 def check_slug_text(slug: str) -> str:
-    """Return a slug that is safe in a path; raise `PageError` before any call (case C60)."""
+    """Return a slug that is safe in a path; raise `PageError` before any call (docs/cases.md C60)."""
     slug = slug.strip()
     if slug in _RESERVED or len(slug) > MAX_SLUG or _SLUG.fullmatch(slug) is None:
         message = _(

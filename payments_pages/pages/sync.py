@@ -84,7 +84,7 @@ def sync_pages(
 
     In steps of 200 and constant memory, save 8 bytes a page; two statements per step of
     unchanged pages. `progress` gets the number of pages seen so far. A listing that breaks off
-    raises `ServiceError`: what was mirrored stays, and nothing is called missing (case C58). A
+    raises `ServiceError`: what was mirrored stays, and nothing is called missing (docs/cases.md C58). A
     page that cannot be mirrored is left out and named in the report. Nothing is deleted or
     deactivated here.
     """

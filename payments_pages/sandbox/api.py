@@ -1,4 +1,4 @@
-"""The six operations of the service's API (interface: Endpoints)."""
+"""The six operations of the service's API (docs/service.md: Endpoints)."""
 
 import hmac
 import json
@@ -41,7 +41,7 @@ def find_call(method: str, segments: tuple[str, ...]) -> Call | None:
     """Find the operation of a path, given as its segments, each decoded once.
 
     A reference or slug is exactly one segment: what walks out of it is another path, and
-    mostly none (case C11).
+    mostly none (docs/cases.md C11).
     """
     call = None
     match (method, *segments):
@@ -221,7 +221,7 @@ def _text(body: Mapping[str, object], field: str, *, required: bool = False) -> 
 
 
 def _amount_text(value: object) -> int:
-    """Read the amount of a create: a string (interface: the amount is a string on create)."""
+    """Read the amount of a create: a string (docs/service.md: the amount is a string on create)."""
     if not isinstance(value, str) or not value.isascii() or not value.isdigit():
         raise _invalid("amount must be a string of digits")
     if len(value) > 19:

@@ -1,6 +1,6 @@
 """The service's JSON: pages, transactions and the envelope around them.
 
-Amounts are integers of minor units (interface: Units). Field names are the interface's;
+Amounts are integers of minor units (docs/service.md: Units). Field names are the interface's;
 where it is silent the docstring says "known fact" (what APIs of this shape are seen to do)
 or "our decision".
 """
@@ -35,7 +35,7 @@ CREATED_PAGE_FIELDS = (
     "createdAt",
     "updatedAt",
 )
-"""What `data` holds after a create, and no more (interface: Payment page)."""
+"""What `data` holds after a create, and no more (docs/service.md: Payment page)."""
 
 
 def iso(moment: datetime) -> str:
@@ -53,7 +53,7 @@ def encode(payload: object) -> bytes:
 
 
 def envelope(message: str, data: object) -> Payload:
-    """Wrap what a call that worked returns (interface: Response envelope)."""
+    """Wrap what a call that worked returns (docs/service.md: Response envelope)."""
     return {"status": True, "message": message, "data": data}
 
 
@@ -114,10 +114,10 @@ def transaction_payload(
     ip_address: str = "203.0.113.7",
     metadata: object = "",
 ) -> Payload:
-    """Build a whole transaction (interface: Transaction), paid a moment ago.
+    """Build a whole transaction (docs/service.md: Transaction), paid a moment ago.
 
     A fee of one percent is our decision. So is what an unpaid one lacks: `paid_at` and `fees`
-    are null, and the card is there only if one was tried (known fact: either may be absent).
+    are null, and the card is there only if one was tried (docs/service.md, only seen: either may be absent).
     """
     paid, tried = status == "success", status in {"success", "failed", "reversed"}
     now = datetime.now(UTC)

@@ -15,7 +15,7 @@ from payments_pages.sandbox.webhooks import Webhooks
 __all__ = ["UNPAID", "Payments", "returning_url"]
 
 UNPAID = frozenset({"failed", "abandoned"})
-"""Statuses after which a payment may be taken up again under its reference (known fact)."""
+"""Statuses after which a payment may be taken up again under its reference (docs/service.md, only seen)."""
 
 
 def returning_url(redirect_url: str, reference: str, names: tuple[str, ...]) -> str:

@@ -117,7 +117,7 @@ class State:
     # Pages
 
     def pages(self) -> list[Payload]:
-        """List the pages, newest first (not promised by the interface: a known fact)."""
+        """List the pages, newest first (not promised by the docs/service.md: a known fact)."""
         with self.lock:
             return [self._pages[page_id] for page_id in sorted(self._pages, reverse=True)]
 

@@ -1,4 +1,4 @@
-"""Webhooks, signed and sent (interface: Events; their shape is a known fact throughout).
+"""Webhooks, signed and sent (docs/service.md: Events; their shape is a known fact throughout).
 
 A webhook is a POST of `{"event": …, "data": …}`. Its signature is the hex HMAC of the raw
 bytes, keyed with the account's signing secret, in the account's header.
@@ -62,7 +62,7 @@ class Webhooks:
     def announce(self, reference: str) -> None:
         """Send `charge.success` in the background if the account has a webhook address.
 
-        Other outcomes are not announced (known fact). An answer that is not 2xx is followed
+        Other outcomes are not announced (docs/service.md, only seen). An answer that is not 2xx is followed
         by a repeat after each of the account's `webhook_delays`, then given up.
         """
         account = self._state.account

@@ -49,7 +49,7 @@ def _reference(request: HttpRequest) -> str:
     """Take the one reference out of the query; raise `InvalidReference` for none or several.
 
     Gateways have been seen to repeat a parameter and to send two names for it: equal values are
-    one, different ones are nobody's (case C40).
+    one, different ones are nobody's (docs/cases.md C40).
     """
     values = {
         value.strip(" ") for name in conf.reference_params for value in request.GET.getlist(name)

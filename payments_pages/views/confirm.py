@@ -35,7 +35,7 @@ STATUSES = {
 def confirm(request: HttpRequest) -> HttpResponse:
     """Confirm `{"reference": "…"}`; answer outcome, reference and result address, nothing more.
 
-    Of the body only the reference is read: a client's own "success" is worth nothing (case C10).
+    Of the body only the reference is read: a client's own "success" is worth nothing (docs/cases.md C10).
     JSON only, so that a form on a foreign site cannot post here without the browser asking.
     """
     if request.method != "POST":

@@ -24,10 +24,10 @@ def door(view: View) -> View:
     """Make a view a door: no login, no shared transaction, no traces.
 
     Login-exempt, for a payer may have none here, the session cookie may not come back with them
-    (case C49), and the service has none. Non-atomic, for the path opens its own short
-    transactions and must not make a network call inside one of the request's (cases C20, C22).
+    (docs/cases.md C49), and the service has none. Non-atomic, for the path opens its own short
+    transactions and must not make a network call inside one of the request's (docs/cases.md C20, C22).
     CSRF-exempt, for nothing here acts by session: a callback's POST must be answered 405 and
-    never with a CSRF page (case C33), and confirm can do no more than a callback.
+    never with a CSRF page (docs/cases.md C33), and confirm can do no more than a callback.
 
     A database that is busy or away is 503 with Retry-After: nobody's fault, and it passes.
     """

@@ -92,7 +92,7 @@ def _moment(value: datetime | None) -> str:
     """Write a time as 2026-11-27 21:05 EET, in the site's zone and the same in every language.
 
     Not by Django's date filter: it leaves the zone out in the hour that a change of clocks
-    repeats, although an aware time says which of the two it is (case C63).
+    repeats, although an aware time says which of the two it is (docs/cases.md C63).
     """
     if value is None:
         return ""

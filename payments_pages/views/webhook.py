@@ -92,7 +92,7 @@ def take_event(body: bytes) -> Confirmation | None:
     the refund asks again about what is settled. Another `charge.…` event asks again about the
     reference it names, if it names one. Of every other event a reference is taken only if this
     site knows it already: transfers and events of other sites on the same account are none of
-    our business (case C34).
+    our business (docs/cases.md C34).
 
     Raise `InvalidEvent` for what is not an event, or names no usable reference where it must.
     """

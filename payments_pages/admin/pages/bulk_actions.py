@@ -1,4 +1,4 @@
-"""Do one thing to many pages, one by one, and show what became of each (case C55)."""
+"""Do one thing to many pages, one by one, and show what became of each (docs/cases.md C55)."""
 
 import time
 from collections.abc import Callable

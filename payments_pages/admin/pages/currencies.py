@@ -1,6 +1,6 @@
 """Say what a typed price is counted in before the service has said it.
 
-The service chooses a page's currency by itself and tells it in its answer (interface: what is not
+The service chooses a page's currency by itself and tells it in its answer (docs/service.md: what is not
 shown). Its minor units must be sent before that, and 1.5 is 150 of one currency's and 1500 of another's.
 """
 

@@ -1,7 +1,7 @@
-"""Take and show what a page asks its payers for (interface: `custom_fields`).
+"""Take and show what a page asks its payers for (docs/service.md: `custom_fields`).
 
 The interface does not show an element's shape; `display_name` and `variable_name` are what is
-seen (known fact), and what we send.
+seen (docs/service.md, only seen), and what we send.
 """
 
 import re
