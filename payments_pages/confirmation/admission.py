@@ -40,7 +40,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger("payments_pages.budgets")
-_log = logging.getLogger("payments_pages.confirmation")
 
 
 WINDOW: Final = 60
@@ -173,22 +172,18 @@ def admit_swept() -> Admission | None:
     return None if counters is None else Admission(counters)
 
 
-def put_off(reference: str, key: str, door: Door, page_claim: UUID | None, client_ip: str) -> None:
-    """Leave a reference to the sweep without asking, unless its network has left too many.
+def put_off(reference: str, key: str, door: Door, page_claim: UUID | None, client_ip: str) -> bool:
+    """Leave a reference to the sweep without asking, unless its network has left too many (False).
 
     Nothing is lost: the payer may come again. When too many references wait, the one that is
     least likely a payer's is forgotten in place of this one.
     """
     counters = room_to_wait(client_ip)
-    _log.warning(
-        "confirmation.put_off: %s",
-        reference,
-        extra={"reference": reference, "noted": counters is not None, "door": str(door)},
-    )
     if counters is None:
-        return
+        return False
     inbox.remember(reference, key, door=door, page_claim=page_claim, vouched=False)
     charge(counters)
     # To count them each time would cost more than the row itself.
     if random.random() * MAX_WAITING < TRIMMED_EVERY:  # noqa: S311 - spreads load, guards nothing
         make_room(MAX_WAITING)
+    return True

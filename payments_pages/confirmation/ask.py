@@ -13,7 +13,7 @@ from payments_pages.choices import Door
 from payments_pages.client import get_client
 from payments_pages.confirmation import verification
 from payments_pages.confirmation.admission import Admission
-from payments_pages.confirmation.outcomes import log_facts
+from payments_pages.confirmation.outcomes import error_facts
 from payments_pages.confirmation.recording import Recorded, record
 from payments_pages.db import is_transient
 from payments_pages.exceptions import (
@@ -78,7 +78,7 @@ def ask(
             "confirmation.unanswered: %s: %s",
             reference,
             error,
-            extra={**log_facts(reference, door, error), "status": error.status},
+            extra={**error_facts(reference, door, error), "status": error.status},
         )
         return Unanswered(error)
     try:
@@ -103,7 +103,7 @@ def ask(
             "confirmation.unrecorded: %s: %s",
             reference,
             place_of(error),
-            extra=log_facts(reference, door, error),
+            extra=error_facts(reference, door, error),
         )
         return Unanswered(None)
     return Answered(resource.status, recorded)

@@ -31,7 +31,6 @@ from payments_pages.models import Fulfilment, FulfilmentQuerySet, PaymentPage
 __all__ = ["OTHERS_COUNTED", "SweepReport", "oldest_due", "sweep_due", "take_message"]
 
 logger = logging.getLogger("payments_pages.sweeping")
-_worker_logger = logging.getLogger("payments_pages.worker")
 
 
 OTHERS_COUNTED = 1000
@@ -232,6 +231,6 @@ def take_message(reference: str) -> Outcome | None:
     try:
         found = confirm_payment(reference, door=Door.WORKER, deliver_now=True)
     except InvalidReference:
-        _worker_logger.warning("worker.invalid_message")
+        logger.warning("worker.invalid_message")
         return None
     return found.outcome

@@ -23,7 +23,7 @@ from payments_pages.confirmation.mirror import Found, find_transaction
 from payments_pages.confirmation.outcomes import (
     Confirmation,
     describe_delivery,
-    log_facts,
+    error_facts,
     unavailable,
 )
 from payments_pages.db import is_transient, refuse_open_transaction
@@ -94,14 +94,14 @@ def confirm_payment(
             "confirmation.no_mode: %s: %s",
             reference,
             error,
-            extra=log_facts(reference, door, error),
+            extra=error_facts(reference, door, error),
         )
     except (DatabaseError, InterfaceError) as error:
         if not is_transient(error):
             raise
         # Unknown, not failed: whatever was committed is found by the next caller or the sweep.
         logger.warning(
-            "confirmation.database_busy: %s", reference, extra=log_facts(reference, door, error)
+            "confirmation.database_busy: %s", reference, extra=error_facts(reference, door, error)
         )
     return unavailable(reference)
 
@@ -191,7 +191,12 @@ def _take_claim(
     vouched = run.vouched or known is not None or (row is not None and row.vouched)
     admission = admit(run.key, client_ip=run.client_ip, vouched=vouched)
     if row is None and admission is None:
-        put_off(run.reference, run.key, run.door, run.page_token, run.client_ip)
+        noted = put_off(run.reference, run.key, run.door, run.page_token, run.client_ip)
+        logger.warning(
+            "confirmation.put_off: %s",
+            run.reference,
+            extra={"reference": run.reference, "noted": noted, "door": str(run.door)},
+        )
         return unavailable(run.reference, retry_after=RETRY_AFTER)
     if row is None:
         row, claim = verification.receive(

@@ -13,8 +13,8 @@ __all__ = [
     "describe",
     "describe_delivery",
     "describe_undelivered",
+    "error_facts",
     "is_contradicted",
-    "log_facts",
     "outcome_of",
     "unavailable",
 ]
@@ -123,6 +123,6 @@ def outcome_of(fulfilment: Fulfilment) -> Outcome:
     return _OUTCOMES[FulfilmentState(fulfilment.state)]
 
 
-def log_facts(reference: str, door: Door, error: Exception) -> dict[str, str]:
+def error_facts(reference: str, door: Door, error: Exception) -> dict[str, str]:
     """Return what a log record says about a confirmation that an error has cut short."""
     return {"reference": reference, "error": type(error).__name__, "door": str(door)}
