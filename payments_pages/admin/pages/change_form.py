@@ -85,10 +85,10 @@ class PaymentPageChangeForm(PaymentPageForm):
             return None
         return values if isinstance(values, dict) else None
 
-    def _post_clean(self) -> None:
+    def full_clean(self) -> None:
         """Show what the page is, not what was typed, wherever a refused form is read-only."""
-        super()._post_clean()
-        if self.errors:
+        super().full_clean()
+        if self.is_bound and self.errors:
             # A creation that the service refused leaves no row.
             page = PaymentPage.objects.primary().filter(pk=self.instance.pk).first()
             self.instance = page or self.instance

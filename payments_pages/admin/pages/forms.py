@@ -154,10 +154,13 @@ class PaymentPageForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic
         text: str = self.cleaned_data["description"]
         return text.replace("\r\n", "\n")
 
-    def _post_clean(self) -> None:
-        """Ask the service once all else is right, as `UserCreationForm` checks passwords here."""
-        super()._post_clean()  # type: ignore[misc]  # Django's hook, not in its stubs
-        if self.errors:
+    def full_clean(self) -> None:
+        """Clean the form, then submit it to the service if it has no errors.
+
+        What the service refuses becomes an error of the form, which keeps what was typed.
+        """
+        super().full_clean()
+        if not self.is_bound or self.errors:
             return
         try:
             self.instance = self.submit()

@@ -113,7 +113,11 @@ class PaymentPageAdmin(SyncSteps, SellerChoices, DriftChoices, QrCodes, SlugChec
         change: bool = False,
         **kwargs: Any,
     ) -> Any:
-        """Return the form for adding or for changing, told where this site is."""
+        """Return the form class for this request, which knows this site's addresses.
+
+        A class is the only way in which `ModelAdmin` lets a form have arguments; its own
+        `get_form()` builds one for each request, too.
+        """
         if change and not self.has_change_permission(request, obj):
             return super().get_form(request, obj, change, **kwargs)
         form = PaymentPageChangeForm if change else PaymentPageAddForm
