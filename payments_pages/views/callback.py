@@ -4,15 +4,16 @@ from http import HTTPStatus
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.http import urlencode
 
 from payments_pages.choices import Door
 from payments_pages.conf import conf
 from payments_pages.confirmation import confirm_payment
 from payments_pages.exceptions import InvalidReference
-from payments_pages.views.decorators import address_of, door
-from payments_pages.views.locations import result_path
+from payments_pages.views.decorators import door
 from payments_pages.views.rendering import LANGUAGE_PARAM, PAGES, show
+from payments_pages.views.requests import client_ip
 
 __all__ = ["callback"]
 
@@ -25,7 +26,7 @@ def callback(request: HttpRequest, page_token: UUID | None = None) -> HttpRespon
     try:
         reference = _reference(request)
         confirmation = confirm_payment(
-            reference, door=Door.CALLBACK, page_token=page_token, client_ip=address_of(request)
+            reference, door=Door.CALLBACK, page_token=page_token, client_ip=client_ip(request)
         )
     except InvalidReference:
         return show(request, "unknown", status=HTTPStatus.BAD_REQUEST)
@@ -39,7 +40,7 @@ def callback(request: HttpRequest, page_token: UUID | None = None) -> HttpRespon
 
 def _see_other(request: HttpRequest, token: UUID) -> HttpResponse:
     """Send the payer to the result, in the language they have chosen."""
-    address = result_path(token)
+    address = reverse(conf.result_view, kwargs={"token": token})
     if language := request.GET.get(LANGUAGE_PARAM):
         address += f"?{urlencode({LANGUAGE_PARAM: language})}"
     return HttpResponseRedirect(address, status=HTTPStatus.SEE_OTHER)

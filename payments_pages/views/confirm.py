@@ -4,14 +4,14 @@ import json
 from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.urls import reverse
 
 from payments_pages.choices import Door, Outcome
 from payments_pages.conf import conf
 from payments_pages.confirmation import Confirmation, confirm_payment
 from payments_pages.exceptions import InvalidEvent, InvalidReference
-from payments_pages.views.decorators import address_of, answer, door
-from payments_pages.views.locations import result_path
-from payments_pages.views.requests import TooLarge, read_body
+from payments_pages.views.decorators import door, json_response
+from payments_pages.views.requests import TooLarge, client_ip, read_body
 
 __all__ = ["confirm"]
 
@@ -44,7 +44,7 @@ def confirm(request: HttpRequest) -> HttpResponse:
         return _refuse("Send application/json.", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
     try:
         reference = _reference(read_body(request, LIMIT))
-        found = confirm_payment(reference, door=Door.CONFIRM, client_ip=address_of(request))
+        found = confirm_payment(reference, door=Door.CONFIRM, client_ip=client_ip(request))
     except TooLarge as error:
         return _refuse(str(error), error.status)
     except (InvalidEvent, InvalidReference):
@@ -54,7 +54,7 @@ def confirm(request: HttpRequest) -> HttpResponse:
         "reference": found.reference,
         "result_url": _result_url(request, found),
     }
-    return answer(data, status=STATUSES[found.outcome], retry_after=found.retry_after)
+    return json_response(data, status=STATUSES[found.outcome], retry_after=found.retry_after)
 
 
 def _reference(body: bytes) -> str:
@@ -72,9 +72,9 @@ def _result_url(request: HttpRequest, found: Confirmation) -> str | None:
     """Return the address of the result page, absolute for apps; None without a transaction."""
     if found.transaction is None:
         return None
-    path = result_path(found.transaction.token)
+    path = reverse(conf.result_view, kwargs={"token": found.transaction.token})
     return f"{conf.site_url}{path}" if conf.site_url else request.build_absolute_uri(path)
 
 
 def _refuse(detail: str, status: int) -> HttpResponse:
-    return answer({"outcome": "invalid", "detail": detail}, status=status)
+    return json_response({"outcome": "invalid", "detail": detail}, status=status)

@@ -15,7 +15,7 @@ from payments_pages.choices import Outcome
 from payments_pages.confirmation import COME_BACK
 from payments_pages.db import is_transient, outside_transactions
 
-__all__ = ["View", "address_of", "answer", "door"]
+__all__ = ["View", "door", "json_response"]
 
 View = Callable[..., HttpResponse]
 
@@ -41,7 +41,7 @@ def door(view: View) -> View:
                 raise
             status = HTTPStatus.SERVICE_UNAVAILABLE
             data: dict[str, object] = {"outcome": Outcome.UNAVAILABLE}
-            response = answer(data, status=status, retry_after=COME_BACK)
+            response = json_response(data, status=status, retry_after=COME_BACK)
         response.headers["Cache-Control"] = "no-store, private"
         response.headers["Referrer-Policy"] = "no-referrer"
         response.headers["X-Robots-Tag"] = "noindex, nofollow"
@@ -51,19 +51,10 @@ def door(view: View) -> View:
     return csrf_exempt(outside_transactions(login_not_required(guarded)))
 
 
-def address_of(request: HttpRequest) -> str:
-    """Return where a request comes from, for the budgets: `REMOTE_ADDR`, never blank.
-
-    No forwarded header is read: anybody can write one. Behind a proxy the merchant's own
-    middleware sets `REMOTE_ADDR`; until it does, all payers share one budget.
-    """
-    return request.META.get("REMOTE_ADDR") or "unknown"
-
-
-def answer(
+def json_response(
     data: dict[str, object], *, status: int = 200, retry_after: int | None = None
 ) -> JsonResponse:
-    """Answer a program, and tell it when to come again."""
+    """Return JSON for a program, and when it may ask again, in seconds."""
     response = JsonResponse(data, status=status)
     if retry_after is not None:
         response.headers["Retry-After"] = str(retry_after)

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
 from payments_pages.conf import conf
 from payments_pages.confirmation import oldest_due
-from payments_pages.views.decorators import answer, door
+from payments_pages.views.decorators import door, json_response
 
 __all__ = ["health"]
 
@@ -20,4 +20,4 @@ def health(request: HttpRequest) -> HttpResponse:
     seconds = 0 if age is None else max(0, int(age.total_seconds()))
     late = seconds > conf.overdue
     status = HTTPStatus.SERVICE_UNAVAILABLE if late else HTTPStatus.OK
-    return answer({"oldest_due_seconds": seconds, "overdue": late}, status=status)
+    return json_response({"oldest_due_seconds": seconds, "overdue": late}, status=status)

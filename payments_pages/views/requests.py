@@ -9,7 +9,7 @@ from django.http.request import RawPostDataException, UnreadablePostError
 
 from payments_pages.exceptions import InvalidEvent
 
-__all__ = ["TooLarge", "read_body"]
+__all__ = ["TooLarge", "client_ip", "read_body"]
 
 
 class TooLarge(InvalidEvent):
@@ -39,3 +39,12 @@ def read_body(request: HttpRequest, limit: int) -> bytes:
     if len(body) > limit:
         raise TooLarge("The body is too large.")
     return body
+
+
+def client_ip(request: HttpRequest) -> str:
+    """Return where a request comes from, for the budgets: `REMOTE_ADDR`, never blank.
+
+    No forwarded header is read: anybody can write one. Behind a proxy the merchant's own
+    middleware sets `REMOTE_ADDR`; until it does, all payers share one budget.
+    """
+    return request.META.get("REMOTE_ADDR") or "unknown"

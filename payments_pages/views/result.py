@@ -12,7 +12,7 @@ from payments_pages.choices import Outcome
 from payments_pages.conf import conf
 from payments_pages.confirmation import describe, find_by_token
 from payments_pages.db import is_transient
-from payments_pages.views.decorators import answer, door
+from payments_pages.views.decorators import door, json_response
 from payments_pages.views.rendering import PAGES, show
 
 __all__ = ["result", "result_status"]
@@ -50,6 +50,6 @@ def result_status(request: HttpRequest, token: UUID) -> HttpResponse:
         return HttpResponseNotAllowed(["GET", "HEAD"])
     found = find_by_token(token)
     if found is None:
-        return answer({"outcome": Outcome.UNKNOWN}, status=HTTPStatus.NOT_FOUND)
+        return json_response({"outcome": Outcome.UNKNOWN}, status=HTTPStatus.NOT_FOUND)
     outcome = describe(found).outcome
-    return answer({"outcome": outcome, "page": PAGES[outcome]})
+    return json_response({"outcome": outcome, "page": PAGES[outcome]})

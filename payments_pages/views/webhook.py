@@ -13,7 +13,7 @@ from payments_pages.conf import conf
 from payments_pages.confirmation import COME_BACK, Confirmation, confirm_payment, is_known
 from payments_pages.exceptions import InvalidEvent, InvalidReference, UnusableKey
 from payments_pages.signatures import ALGORITHMS, is_signed
-from payments_pages.views.decorators import answer, door
+from payments_pages.views.decorators import door, json_response
 from payments_pages.views.requests import read_body
 
 __all__ = ["take_event", "webhook"]
@@ -44,24 +44,26 @@ def webhook(request: HttpRequest) -> HttpResponse:
     try:
         body = read_body(request, LIMIT)
         if not _is_ours(request, body):
-            return answer({"outcome": "unsigned"}, status=HTTPStatus.UNAUTHORIZED)
+            return json_response({"outcome": "unsigned"}, status=HTTPStatus.UNAUTHORIZED)
         return _taken(take_event(body))
     except UnusableKey as error:
         logger.critical("webhook.no_secrets: %s", error, extra={"why": str(error)})
         data: dict[str, object] = {"outcome": Outcome.UNAVAILABLE}
-        return answer(data, status=HTTPStatus.SERVICE_UNAVAILABLE, retry_after=COME_BACK)
+        return json_response(data, status=HTTPStatus.SERVICE_UNAVAILABLE, retry_after=COME_BACK)
     except InvalidEvent as error:
         logger.warning("webhook.invalid: %s", error, extra={"why": str(error)})
-        return answer({"outcome": "invalid", "detail": str(error)}, status=error.status)
+        return json_response({"outcome": "invalid", "detail": str(error)}, status=error.status)
 
 
 def _taken(found: Confirmation | None) -> HttpResponse:
     if found is None:
-        return answer({"outcome": "ignored"})
+        return json_response({"outcome": "ignored"})
     if found.outcome in SENT_AGAIN or found.contradicted:
         status = HTTPStatus.SERVICE_UNAVAILABLE
-        return answer({"outcome": found.outcome}, status=status, retry_after=found.retry_after)
-    return answer({"outcome": found.outcome})
+        return json_response(
+            {"outcome": found.outcome}, status=status, retry_after=found.retry_after
+        )
+    return json_response({"outcome": found.outcome})
 
 
 def _is_ours(request: HttpRequest, body: bytes) -> bool:

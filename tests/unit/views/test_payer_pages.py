@@ -145,6 +145,8 @@ def test_c49_no_page_tells_who_paid(
     secrets = [*PAYER.values(), *told["authorization"].values(), told["customer"]["customer_code"]]
     for answer in answers:
         text = answer.content.decode() + repr(answer.headers) + repr(answer.cookies)
+        # Both are drawn by lot, and may hold four digits that are a secret's.
+        text = text.replace(str(token), "").replace(reference, "")
         assert [secret for secret in secrets if secret in text] == []
         assert not answer.cookies
     details = " ".join(Event.objects.values_list("detail", flat=True))
