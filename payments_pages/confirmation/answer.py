@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from payments_pages.choices import Door, FulfilmentState, Outcome, VerificationState
+from payments_pages.choices import FulfilmentState, Outcome, VerificationState
 from payments_pages.confirmation import inbox
 from payments_pages.confirmation.delivery import deliver_here
 from payments_pages.confirmation.mirror import Found, find_settled, find_transaction
@@ -16,6 +16,7 @@ from payments_pages.confirmation.outcomes import (
     unavailable,
 )
 from payments_pages.confirmation.recording import reconsider
+from payments_pages.confirmation.run import Run
 from payments_pages.exceptions import NotFound, ServiceError
 from payments_pages.models import Verification, fulfilment_of
 
@@ -43,40 +44,36 @@ def is_settled(row: Verification, known: Found | None) -> bool:
     return fulfilment is not None and fulfilment.state in _FINAL
 
 
-def answer(
-    row: Verification, known: Found | None = None, *, door: Door, deliver_now: bool
-) -> Confirmation:
+def answer(run: Run, row: Verification, known: Found | None) -> Confirmation:
     """Answer, after delivering what is open and nobody holds; without `deliver_now` it is handed on.
 
-    `known` is the transaction if the caller has read it since `row`.
+    `known` is the transaction as the caller has read it since `row`.
     """
     current = None
     if known is None:
         # The row first: one transaction settles it and writes the mirror.
-        current, known = inbox.find(row.reference_key), find_transaction(row.reference_key)
+        current, known = inbox.find(run.key), find_transaction(run.key)
     if known is not None:
-        reconsider(known.transaction, page_claim=row.page_claim, door=door)
+        reconsider(known.transaction, page_claim=row.page_claim, door=run.door)
     if known is None or known.fulfilment is None:
         # Read anew: a signed message may have come while we, or a rival, asked.
-        current = current or inbox.find(row.reference_key)
-        return describe_undelivered(row.reference, current, known.transaction if known else None)
-    give = deliver_here if deliver_now else hand_on
-    outcome = give(known.fulfilment, due=known.due, door=door)
+        current = current or inbox.find(run.key)
+        return describe_undelivered(run.reference, current, known.transaction if known else None)
+    give = deliver_here if run.deliver_now else hand_on
+    outcome = give(known.fulfilment, due=known.due, door=run.door)
     return describe_delivery(known.fulfilment, outcome)
 
 
-def answer_without_service(
-    row: Verification, error: ServiceError | None, *, door: Door, deliver_now: bool
-) -> Confirmation:
+def answer_without_service(run: Run, error: ServiceError | None) -> Confirmation:
     """Answer when the service gave no answer to go by: what is known already still counts."""
     if error is None:
-        return unavailable(row.reference)
+        return unavailable(run.reference)
     # Read anew: a signed message may have come meanwhile.
-    current, known = inbox.find(row.reference_key), find_transaction(row.reference_key)
+    current, known = inbox.find(run.key), find_transaction(run.key)
     if current is not None and known is not None and known.fulfilment is not None:
-        return answer(current, known, door=door, deliver_now=deliver_now)
+        return answer(run, current, known)
     transaction = known.transaction if known is not None else None
-    found = describe_undelivered(row.reference, current, transaction)
+    found = describe_undelivered(run.reference, current, transaction)
     outcome = Outcome.UNAVAILABLE
     if known is None and isinstance(error, NotFound):
         outcome = Outcome.PENDING if found.contradicted else Outcome.UNKNOWN

@@ -5,16 +5,15 @@ No transaction is open while the service is asked.
 
 import logging
 from dataclasses import dataclass
-from uuid import UUID
 
 from django.db import InterfaceError
 
-from payments_pages.choices import Door
 from payments_pages.client import get_client
 from payments_pages.confirmation import verification
-from payments_pages.confirmation.admission import Admission
 from payments_pages.confirmation.outcomes import error_facts
 from payments_pages.confirmation.recording import Recorded, record
+from payments_pages.confirmation.run import Run
+from payments_pages.confirmation.turn import Turn
 from payments_pages.db import is_transient
 from payments_pages.exceptions import (
     AuthenticationFailed,
@@ -22,7 +21,6 @@ from payments_pages.exceptions import (
     ServiceError,
     UnusableKey,
 )
-from payments_pages.models import Transaction
 from payments_pages.redaction import place_of
 
 __all__ = ["Answered", "Unanswered", "ask"]
@@ -48,49 +46,39 @@ class Unanswered:
     error: ServiceError | None
 
 
-def ask(
-    claim: verification.Claim,
-    admission: Admission,
-    reference: str,
-    key: str,
-    *,
-    existing: Transaction | None,
-    page_claim: UUID | None,
-    door: Door,
-    actor: str,
-    deliver_now: bool,
-) -> Answered | Unanswered:
-    """Ask about a reference and record the answer; `existing` is the mirror as it was before.
+def ask(run: Run, turn: Turn) -> Answered | Unanswered:
+    """Ask about a reference and record the answer.
 
-    With `deliver_now`, a delivery that is opened is claimed for this caller.
+    With `run.deliver_now`, a delivery that is opened is claimed for this caller.
 
     Raise `ConfigurationError` when a setting is missing, and what the database raises for a
     short-lived reason: whatever was committed is found by the next caller or the sweep.
     """
+    existing = turn.known.transaction if turn.known is not None else None
     try:
-        resource = get_client().verify_transaction(reference)
+        resource = get_client().verify_transaction(run.reference)
     except ServiceError as error:
-        admission.close(error)
-        verification.fail(claim, error, known=existing is not None)
+        turn.admission.close(error)
+        verification.fail(turn.claim, error, known=existing is not None)
         is_our_key = isinstance(error, AuthenticationFailed | UnusableKey)
         logger.log(
             logging.CRITICAL if is_our_key else logging.WARNING,
             "confirmation.unanswered: %s: %s",
-            reference,
+            run.reference,
             error,
-            extra={**error_facts(reference, door, error), "status": error.status},
+            extra={**error_facts(run.reference, run.door, error), "status": error.status},
         )
         return Unanswered(error)
     try:
         recorded = record(
-            claim,
+            turn.claim,
             resource,
-            key=key,
+            key=run.key,
             existing=existing,
-            page_claim=page_claim,
-            door=door,
-            actor=actor,
-            claim_delivery=deliver_now,
+            page_claim=turn.row.page_claim,
+            door=run.door,
+            actor=run.actor,
+            claim_delivery=run.deliver_now,
         )
     except (ConfigurationError, InterfaceError):
         raise
@@ -98,12 +86,12 @@ def ask(
         if is_transient(error):
             raise
         # A receiver of a signal that raises, a table that is not as it should be: people must act.
-        verification.fail_to_record(claim, error)
+        verification.fail_to_record(turn.claim, error)
         logger.error(  # noqa: TRY400 - a traceback may quote the payer
             "confirmation.unrecorded: %s: %s",
-            reference,
+            run.reference,
             place_of(error),
-            extra=error_facts(reference, door, error),
+            extra=error_facts(run.reference, run.door, error),
         )
         return Unanswered(None)
     return Answered(resource.status, recorded)

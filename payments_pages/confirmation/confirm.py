@@ -1,7 +1,7 @@
 """The path of one reference, from top to bottom. Every door calls `confirm_payment`."""
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from uuid import UUID
 
 from django.db import DatabaseError, InterfaceError
@@ -10,7 +10,6 @@ from django.db import transaction as db_transaction
 from payments_pages.choices import Door
 from payments_pages.conf import conf
 from payments_pages.confirmation import inbox, verification
-from payments_pages.confirmation.admission import RETRY_AFTER, Admission, admit, put_off
 from payments_pages.confirmation.answer import (
     answer,
     answer_final,
@@ -19,13 +18,15 @@ from payments_pages.confirmation.answer import (
 )
 from payments_pages.confirmation.ask import Answered, Unanswered, ask
 from payments_pages.confirmation.delivery import deliver
-from payments_pages.confirmation.mirror import Found, find_transaction
+from payments_pages.confirmation.mirror import find_transaction
 from payments_pages.confirmation.outcomes import (
     Confirmation,
     describe_delivery,
     error_facts,
     unavailable,
 )
+from payments_pages.confirmation.run import Run
+from payments_pages.confirmation.turn import Turn, take_turn
 from payments_pages.db import is_transient, refuse_open_transaction
 from payments_pages.exceptions import UnusableKey
 from payments_pages.models import Fulfilment, Verification, primary_alias
@@ -75,7 +76,7 @@ def confirm_payment(
     check_reference(reference)
     try:
         return _confirm(
-            _Run(
+            Run(
                 reference=reference,
                 key=reference_key(reference),
                 door=door,
@@ -125,33 +126,7 @@ def confirm_payment_on_commit(reference: str, *, door: Door = Door.CONFIRM) -> N
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Run:
-    """The arguments of one run of the path."""
-
-    reference: str
-    key: str
-    door: Door
-    page_token: UUID | None
-    refresh: bool
-    vouched: bool
-    signed_success: bool
-    deliver_now: bool
-    client_ip: str
-    actor: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """The right to ask, with the rows as they were when it was taken."""
-
-    row: Verification
-    claim: verification.Claim
-    known: Found | None
-    admission: Admission
-
-
-def _confirm(run: _Run) -> Confirmation:
+def _confirm(run: Run) -> Confirmation:
     """Answer from the database; or take the claim, ask and record, and deliver or hand on.
 
     Another turn is taken where the row was deleted meanwhile, or where a rival asked before
@@ -167,65 +142,20 @@ def _confirm(run: _Run) -> Confirmation:
             known = find_transaction(run.key)
             inbox.claim_page(row, run.page_token, known.transaction if known else None)
             if not run.refresh and is_settled(row, known):
-                return answer(row, known, door=run.door, deliver_now=run.deliver_now)
-        turn = _take_claim(run, row, known, is_named=is_named)
+                return answer(run, row, known)
+        turn = take_turn(run, row, known, is_named=is_named)
         if isinstance(turn, Confirmation):
             return turn
         if isinstance(turn, Verification):
             found = _wait_for_rival(run, turn, is_named=is_named)
         else:
-            found = _deliver(run, turn, _ask(run, turn))
+            found = _deliver(run, turn, ask(run, turn))
         if found is not None:
             return found
     return unavailable(run.reference)
 
 
-def _take_claim(
-    run: _Run, row: Verification | None, known: Found | None, *, is_named: bool
-) -> _Turn | Verification | Confirmation:
-    """Return the right to ask; or the row, if a rival asks or has just asked; or "come back later".
-
-    A reference never seen is inserted already claimed. `is_named` says that the row holds
-    already what this caller says: then it is asked only if no rival has asked since.
-    """
-    vouched = run.vouched or known is not None or (row is not None and row.vouched)
-    admission = admit(run.key, client_ip=run.client_ip, vouched=vouched)
-    if row is None and admission is None:
-        noted = put_off(run.reference, run.key, run.door, run.page_token, run.client_ip)
-        logger.warning(
-            "confirmation.put_off: %s",
-            run.reference,
-            extra={"reference": run.reference, "noted": noted, "door": str(run.door)},
-        )
-        return unavailable(run.reference, retry_after=RETRY_AFTER)
-    if row is None:
-        row, claim = verification.receive(
-            run.reference,
-            run.key,
-            door=run.door,
-            page_claim=run.page_token,
-            vouched=run.vouched,
-            signed_success=run.signed_success,
-        )
-        if claim is None:
-            inbox.claim_page(row, run.page_token)
-    elif admission is None:
-        claim = None
-    else:
-        claim = verification.claim(
-            row,
-            refresh=run.refresh,
-            vouched=run.vouched and not is_named,
-            signed_success=run.signed_success,
-        )
-        # Once more, under the claim: its last holder may have written since.
-        known = find_transaction(run.key) if claim is not None else None
-    if claim is None or admission is None:
-        return row
-    return _Turn(row, claim, known, admission)
-
-
-def _wait_for_rival(run: _Run, row: Verification, *, is_named: bool) -> Confirmation | None:
+def _wait_for_rival(run: Run, row: Verification, *, is_named: bool) -> Confirmation | None:
     """Wait briefly for the caller that asks, and answer from the database.
 
     None when the row is gone (forgotten meanwhile, because the service does not know the
@@ -237,36 +167,18 @@ def _wait_for_rival(run: _Run, row: Verification, *, is_named: bool) -> Confirma
     if found is None or (run.vouched and verification.is_outdated(found)):
         return None
     known = find_transaction(run.key)
-    return answer(found, known, door=run.door, deliver_now=run.deliver_now)
+    return answer(run, found, known)
 
 
-def _ask(run: _Run, turn: _Turn) -> Answered | Unanswered:
-    return ask(
-        turn.claim,
-        turn.admission,
-        run.reference,
-        run.key,
-        existing=turn.known.transaction if turn.known else None,
-        page_claim=turn.row.page_claim,
-        door=run.door,
-        actor=run.actor,
-        deliver_now=run.deliver_now,
-    )
-
-
-def _deliver(run: _Run, turn: _Turn, result: Answered | Unanswered) -> Confirmation | None:
+def _deliver(run: Run, turn: Turn, result: Answered | Unanswered) -> Confirmation | None:
     """Deliver what was recorded, or hand it on; None when the row was deleted by hand meanwhile."""
     if isinstance(result, Unanswered):
-        return answer_without_service(
-            turn.row, result.error, door=run.door, deliver_now=run.deliver_now
-        )
+        return answer_without_service(run, result.error)
     recorded = result.recorded
     if recorded is None and inbox.find(run.key) is None:
         return None
     if recorded is None or recorded.claimed is None:
-        found = answer(
-            turn.row, find_transaction(run.key), door=run.door, deliver_now=run.deliver_now
-        )
+        found = answer(run, turn.row, find_transaction(run.key))
         return replace(found, answered=result.status)
     outcome = deliver(recorded.claimed, door=run.door)
     return describe_delivery(recorded.claimed, outcome, answered=result.status)
