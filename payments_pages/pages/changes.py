@@ -118,7 +118,7 @@ def refresh_page(page: PaymentPage) -> PaymentPage:
     Raise `PageError` if the service does not have it (it is then marked as missing), or was
     never heard to have made it.
     """
-    refuse_open_transaction("look() was called")
+    refuse_open_transaction("refresh_page() was called")
     return follow(page, _fetch(page, _number(page)))
 
 
