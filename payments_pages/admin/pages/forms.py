@@ -37,13 +37,13 @@ _AMOUNT_ERRORS = {
 
 
 class WebAddressField(forms.URLField):
-    """Take an address that a browser can load an image from."""
+    """A URL that a browser can load an image from."""
 
     default_validators = [URLValidator(schemes=["http", "https"])]
 
 
 class PaymentPageForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """Be what both forms are: `is_valid` also asks the service, as the last of its checks.
+    """The common part of both forms: `is_valid` also asks the service, as the last of its checks.
 
     What the service refuses is thereby an error of the form, with the typed values kept, and
     nothing is mirrored that the service does not have. Must run outside a transaction.
@@ -196,7 +196,7 @@ class PaymentPageForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic
 
 
 class PaymentPageAddForm(PaymentPageForm):
-    """Create a page."""
+    """The form that creates a page."""
 
     slug = forms.CharField(
         label=_("Slug"),

@@ -42,8 +42,8 @@ def _notices(page: PaymentPage, site_url: str, address: Address) -> Iterator[Saf
     if is_of_other_mode(page):
         yield format_html(
             _(
-                "This page is of the {mode} mode, and this site works in the other one: nobody "
-                "can be served here who pays on it, and it cannot be changed from here."
+                "This page belongs to {mode} mode; this site runs in the other. Payments on it "
+                "cannot be delivered here, and it cannot be changed here."
             ),
             mode=mode_name(page.domain),
         )

@@ -174,7 +174,7 @@ def test_a_page_of_the_other_mode_is_not_changed_from_here(staff: Client, sandbo
     PaymentPage.objects.update(domain="live")
     calls = len(sandbox.requests)
     response = staff.post(change_url(page), {**open_form(staff, page), "name": "Green tea"})
-    assert "of the other mode" in text(response)
+    assert "belongs to the other mode" in text(response)
     assert len(sandbox.requests) == calls
 
 
