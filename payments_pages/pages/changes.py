@@ -258,7 +258,9 @@ def _number(page: PaymentPage) -> int:
         raise PageError(_("This page is not confirmed by the service yet. Sync it first."))
     if page.domain and page.domain != conf.mode:
         # Our key is of one mode; the same number may be another page in the other.
-        raise PageError(_("This page belongs to the other mode. It cannot be changed from this site."))
+        raise PageError(
+            _("This page belongs to the other mode. It cannot be changed from this site.")
+        )
     return page.remote_id
 
 

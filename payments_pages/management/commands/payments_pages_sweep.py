@@ -104,7 +104,9 @@ def _summary(report: SweepReport) -> str:
     if report.overrun:
         said += f" {report.overrun} deliveries have run for longer than their lease."
     if report.other_mode:
-        said += f" {report.other_mode} of the other mode (test/live) wait until MODE is switched back."
+        said += (
+            f" {report.other_mode} of the other mode (test/live) wait until MODE is switched back."
+        )
     return said
 
 

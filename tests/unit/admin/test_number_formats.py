@@ -14,7 +14,7 @@ from tests.conftest import mirror_another
 from tests.unit.admin.payments import paid
 from tests.unit.admin.transactions.test_list import act
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 LANGUAGES = ["en", "ar", "he", "de", "fr"]
 DECISIONS = {

@@ -29,7 +29,7 @@ from payments_pages.staff import make_groups
 from tests.conftest import mirror_page
 from tests.support.goods.models import Good
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 ADMIN = "/admin/payments_pages/"
 ROLES = ("anonymous", "nobody", "viewer", "operator", "manager", "superuser")

@@ -30,7 +30,7 @@ from tests.unit.admin.test_permissions import (
 
 __all__ = ["people", "set_up"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 SECRET = "the vault's own words"
 

@@ -31,6 +31,8 @@ from tests.unit.client.raw_server import (
     trickle_status_line,
 )
 
+pytestmark = pytest.mark.slow  # each waits for a deadline
+
 
 @pytest.mark.parametrize(
     "script",

@@ -27,7 +27,7 @@ from tests.unit.client.raw_server import OK, RawServer, answer
 
 __all__ = ["certificate"]  # a fixture
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 @pytest.fixture

@@ -163,7 +163,10 @@ def test_a_monitor_is_told_the_same(asked: str, client: Client) -> None:
 def test_the_command_says_what_it_left_alone(failed: str) -> None:
     out = io.StringIO()
     call_command("payments_pages_sweep", stdout=out)
-    assert out.getvalue() == "Swept 0. 1 of the other mode (test/live) wait until MODE is switched back.\n"
+    assert (
+        out.getvalue()
+        == "Swept 0. 1 of the other mode (test/live) wait until MODE is switched back.\n"
+    )
 
 
 def test_pending_ones_are_those_of_this_mode(asked: str) -> None:

@@ -14,7 +14,7 @@ from payments_pages.sandbox import Sandbox
 from tests.conftest import mirror_page
 from tests.support.pages_admin import ADD, LIST, change_url, sent, text
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 LANGUAGES = ["en", "ar", "he"]
 EXTRA = {"KWD": 3, "JPY": 0}
