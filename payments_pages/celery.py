@@ -47,7 +47,7 @@ _ONCE_MORE: dict[str, float] = {
 def take_reference(reference: str) -> None:
     """Take one reference through the path."""
     # Imported here: a site's Celery module imports this one before Django has loaded its apps.
-    from payments_pages.confirmation import take_message  # noqa: PLC0415
+    from payments_pages.confirmation import take_message  # noqa: PLC0415 - needs the models
 
     take_message(reference)
 
@@ -56,7 +56,7 @@ def take_reference(reference: str) -> None:
 def sweep() -> None:
     """Take what is due. Keep the sweep of cron as well: a dead broker stops this one."""
     # As above: the models are not loaded yet when this module is imported.
-    from payments_pages.confirmation import sweep_due  # noqa: PLC0415
+    from payments_pages.confirmation import sweep_due  # noqa: PLC0415 - needs the models
 
     sweep_due()
 

@@ -136,7 +136,7 @@ RETRY_AFTER: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Hold what an ask is charged to, should the service not know the reference."""
+    """The counters that are charged if the service does not know the reference."""
 
     counters: tuple[str, ...] = ()
 

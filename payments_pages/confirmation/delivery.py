@@ -152,8 +152,8 @@ def _give_inside(fulfilment: Fulfilment, door: Door) -> Result:
 def _give_outside(fulfilment: Fulfilment, door: Door) -> Result:
     """Run the handler with no transaction open, then complete.
 
-    Fenced off before the handler, it does not run: whoever slept past the lease must not run it
-    beside a later attempt. Fenced off after it, the later attempt's result counts.
+    If the lease has ended before the handler is called, it is not called: a later attempt may be
+    running it. If the lease ends while it runs, the later attempt's result counts.
     """
     try:
         handler = load_handler()

@@ -119,7 +119,7 @@ def is_contradicted(row: Verification | None, transaction: Transaction | None) -
 
 
 def outcome_of(fulfilment: Fulfilment) -> Outcome:
-    """Return what a fulfilment's state means to whoever asks now."""
+    """Return the outcome that a fulfilment's state stands for."""
     return _OUTCOMES[FulfilmentState(fulfilment.state)]
 
 

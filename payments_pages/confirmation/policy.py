@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 FINAL_FAILURES = frozenset({"failed", "abandoned", "reversed"})
-"""Statuses shown to the payer as not paid (known facts). None is final: a payment may be made
+"""Statuses shown to the payer as not paid (docs/service.md, only seen). None is final: a payment may be made
 a minute later under the same reference."""
 
 POLICY_REASONS = frozenset(
@@ -103,7 +103,7 @@ def decide(facts: Facts, expectation: Expectation | None, mode: str) -> Decision
     """Accept, wait or hold. Only the exact text `success` is a success (docs/service.md: Verify 1).
 
     Less than the price is held; more is accepted and flagged, for fees passed on to the payer
-    are in the amount (known fact; docs/cases.md C05).
+    are in the amount (docs/service.md, only seen; docs/cases.md C05).
     """
     if facts.status != "success":
         return Decision(verdict=Verdict.WAIT, reason=Reason.NOT_SUCCESS)

@@ -71,8 +71,8 @@ def record(
     """Write a verified answer down; None when a later attempt has fenced this one off.
 
     `existing` is the mirror as it was when the claim was won. With `claim_delivery`, a delivery
-    that is opened is this caller's to make; else it is due for whoever claims it. What is not a
-    success is mirrored and asked about again; it opens no delivery.
+    that is opened is claimed for this caller; else it is due, and anybody may claim it. A payment
+    that is not a success is mirrored and asked about again; no delivery is opened.
 
     What a deadlock has undone is tried again. An answer that the database refuses is recorded
     once more with what a column of any character set can hold: no payment is lost by a text.
@@ -252,7 +252,7 @@ def assign(
         fulfilment: Fulfilment = transaction.fulfilment
         decision = decide_about(transaction, attribution)
         if _moved(fulfilment, seen) or not revise(fulfilment, decision):
-            # Nothing was said: whoever asks keeps the fence, an expected payment is not taken.
+            # All is undone: an ask under way may still be recorded, no expected payment is taken.
             db_transaction.set_rollback(True, using=primary_alias(Fulfilment))
             return None
         attach(transaction, attribution)

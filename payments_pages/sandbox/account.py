@@ -14,17 +14,17 @@ SECRET_SETTINGS = frozenset({"secret_key", "webhook_secret"})
 class Account:
     """Settings of the one merchant a sandbox serves; change them with `changed()`.
 
-    `currency` is the currency of pages created from now on (interface gap: how a page's
-    currency is chosen; an account setting is a known fact). `webhook_header` and
-    `webhook_algorithm` are known facts too; `webhook_secret` blank means the secret key.
+    `currency` is the currency of pages created from now on (the interface does not say
+    how a page's currency is chosen; that the account has it is only seen). `webhook_header` and
+    `webhook_algorithm` are only seen, too (docs/service.md); `webhook_secret` blank means the secret key.
     `webhook_delays` are seconds before each repeat of a webhook that got no 2xx.
     `reference_params` are added to a page's `redirect_url`. `metadata` is `""` or
-    `"referrer"` (the page's public address in a transaction's metadata: a known fact, seen
+    `"referrer"` (the page's public address in a transaction's metadata: only seen,
     but not promised). `slug_taken_status`, `unknown_reference_status` and `max_per_page`
     (None: no maximum) settle gaps; `late_seconds` is how long "Pay late" stays pending.
     `public_key` is what a browser starts a checkout with; blank means `pk_test_sandbox` or
     `pk_live_sandbox`, by mode. `refuse_underscores` refuses references with one when a
-    checkout is started (a known fact of one service; others take them).
+    checkout is started (only seen, of one service; others take them).
     """
 
     secret_key: str = field(default="sk_test_sandbox", repr=False)

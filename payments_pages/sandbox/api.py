@@ -61,7 +61,7 @@ def find_call(method: str, segments: tuple[str, ...]) -> Call | None:
 
 
 class Refused(Exception):
-    """A refusal with an error envelope (interface gap; its shape is a known fact)."""
+    """A refusal with an error envelope (docs/service.md: its shape is only seen)."""
 
     def __init__(self, status: int, message: str, **extra: str) -> None:
         super().__init__(message)

@@ -1,7 +1,7 @@
 """Checkouts for references that the merchant made, started by a payer's browser.
 
 The interface only says that a payment may start from a popup, a mobile SDK or a redirect; how is
-not shown. This double lets a browser start one with the public key alone: known fact. Amount and
+not shown. This double lets a browser start one with the public key alone, which is only seen. Amount and
 metadata are therefore the payer's word, and what verify answers later repeats it.
 """
 
@@ -17,10 +17,10 @@ from payments_pages.sandbox.state import State, StoredTransaction
 __all__ = ["StartRefused", "Starts"]
 
 CURRENCIES = ("ILS", "JOD", "USD")
-"""What the service takes: known fact."""
+"""What the service takes (docs/service.md, only seen)."""
 
 REFERENCE = re.compile(r"[A-Za-z0-9._=-]{1,128}")
-"""Letters, digits, "-", "." and "=" are a known fact; the length is our decision."""
+"""Letters, digits, "-", "." and "=" are only seen (docs/service.md); the length is our decision."""
 
 _DIGITS = 18
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+")

@@ -111,7 +111,7 @@ def telling(page: Markup, told: Mapping[str, str]) -> Markup:
 def custom_fields_of(page: Payload) -> list[tuple[str, str]]:
     """List the (display_name, variable_name) of a page's custom fields.
 
-    The interface leaves an element's shape open; these two keys are a known fact. Elements of
+    The interface leaves an element's shape open; these two keys are only seen. Elements of
     another shape are not shown.
     """
     fields = []

@@ -1,7 +1,7 @@
 """The service's JSON: pages, transactions and the envelope around them.
 
 Amounts are integers of minor units (docs/service.md: Units). Field names are the interface's;
-where it is silent the docstring says "known fact" (what APIs of this shape are seen to do)
+where it is silent the docstring says "only seen" (what APIs of this shape are seen to do)
 or "our decision".
 """
 
@@ -74,7 +74,7 @@ def page_payload(
     """Build a page as list, fetch and update return it.
 
     The interface shows only what a create returns; that lists and fetches also carry amount,
-    redirect_url, custom_fields and metadata, null when unset, is a known fact.
+    redirect_url, custom_fields and metadata, null when unset, is only seen.
     """
     now = iso(datetime.now(UTC))
     return {

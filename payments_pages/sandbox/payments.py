@@ -118,7 +118,7 @@ class Payments:
         """End a started checkout, as its payer does, and return its transaction.
 
         `late` and `overrides` are those of `pay`. One that ended unpaid may end again, under the
-        same reference: known fact. Raise `ValueError` if none was started, or it is paid.
+        same reference (docs/service.md, only seen). Raise `ValueError` if none was started, or it is paid.
         """
         with self._state.lock:
             stored = self._state.find_transaction(reference)

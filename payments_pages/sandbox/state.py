@@ -117,7 +117,7 @@ class State:
     # Pages
 
     def pages(self) -> list[Payload]:
-        """List the pages, newest first (not promised by the docs/service.md: a known fact)."""
+        """List the pages, newest first (the interface does not promise it; only seen, docs/service.md)."""
         with self.lock:
             return [self._pages[page_id] for page_id in sorted(self._pages, reverse=True)]
 

@@ -1,4 +1,4 @@
-"""Webhooks, signed and sent (docs/service.md: Events; their shape is a known fact throughout).
+"""Webhooks, signed and sent (docs/service.md: Events; their shape is only seen).
 
 A webhook is a POST of `{"event": …, "data": …}`. Its signature is the hex HMAC of the raw
 bytes, keyed with the account's signing secret, in the account's header.
