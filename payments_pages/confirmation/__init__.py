@@ -29,6 +29,7 @@ from payments_pages.confirmation.mirror import find_by_token, find_transaction
 from payments_pages.confirmation.outcomes import COME_BACK, Confirmation, describe
 from payments_pages.confirmation.policy import POLICY_REASONS
 from payments_pages.confirmation.recording import assign
+from payments_pages.confirmation.timeline import append_to_timeline
 
 __all__ = [
     "COME_BACK",
@@ -37,6 +38,7 @@ __all__ = [
     "STEPS",
     "Confirmation",
     "SweepReport",
+    "append_to_timeline",
     "assign",
     "confirm_payment",
     "confirm_payment_on_commit",

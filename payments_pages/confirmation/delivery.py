@@ -44,7 +44,7 @@ from payments_pages.confirmation.fulfilment import (
 from payments_pages.confirmation.handlers import Handler, load_handler
 from payments_pages.confirmation.outcomes import outcome_of
 from payments_pages.confirmation.statements import COMPLETE_FULFILMENT
-from payments_pages.confirmation.timeline import append
+from payments_pages.confirmation.timeline import append_to_timeline
 from payments_pages.db import refuse_ended_transaction, retry_transient
 from payments_pages.exceptions import DeliveryError
 from payments_pages.models import Fulfilment, primary_alias
@@ -217,7 +217,7 @@ def _work_under_mark(fulfilment: Fulfilment, work: Handler, door: Door, using: s
         # A query after the handler: had it marked the block for rollback without raising,
         # this raises, and we do not tell a payer "delivered" about what is then undone.
         line = (EventKind.DELIVERED, f"attempt {fulfilment.attempts}")
-        append(fulfilment.reference_key, line, door=door)
+        append_to_timeline(fulfilment.reference_key, line, door=door)
 
 
 def _is_marked(fulfilment: Fulfilment) -> bool:

@@ -14,7 +14,7 @@ from payments_pages.confirmation.fulfilment import (
     ended,
 )
 from payments_pages.confirmation.outcomes import outcome_of
-from payments_pages.confirmation.timeline import append
+from payments_pages.confirmation.timeline import append_to_timeline
 from payments_pages.credentials import read_key_or_blank
 from payments_pages.db import change_unless_held, from_now, retry_transient
 from payments_pages.exceptions import PermanentFulfilmentError
@@ -55,7 +55,7 @@ def record_failure(
             )
             if recorded:
                 kind = EventKind.HELD if reason else EventKind.DELIVERY_FAILED
-                append(fulfilment.reference_key, (kind, text), door=door)
+                append_to_timeline(fulfilment.reference_key, (kind, text), door=door)
         # Or by the try before, whose answer was lost: nobody else ends this attempt so.
         return bool(recorded) or (number > 0 and ended(fulfilment, state).exists())
 
@@ -133,7 +133,7 @@ def _take_back(fulfilment: Fulfilment, text: str, door: Door) -> bool:
                 delivered_at=None,
             )
             if held:
-                append(fulfilment.reference_key, (EventKind.HELD, text), door=door)
+                append_to_timeline(fulfilment.reference_key, (EventKind.HELD, text), door=door)
         return bool(held) or (number > 0 and ended(fulfilment, FulfilmentState.HELD).exists())
 
     if not retry_transient(take, using=primary_alias(Fulfilment)):

@@ -33,7 +33,7 @@ from payments_pages.confirmation.mirror import (
     merge_answer,
     write,
 )
-from payments_pages.confirmation.timeline import announce, append, lines_about
+from payments_pages.confirmation.timeline import announce, append_to_timeline, lines_about
 from payments_pages.confirmation.verification import Claim, fence_off, settle
 from payments_pages.db import is_transient, retry_transient
 from payments_pages.models import (
@@ -143,7 +143,7 @@ def _record(
             changed = not stands(fulfilment, decision) and revise(fulfilment, decision)
         news = decision if changed else None
         lines = lines_about(transaction, before, news, attempt=claim.attempt)
-        append(key, *lines, door=door, actor=actor)
+        append_to_timeline(key, *lines, door=door, actor=actor)
     logger.info(
         "payment.recorded: %s: %s, %s",
         transaction.reference,
@@ -224,7 +224,7 @@ def _revise(
         if new:
             attach(transaction, attribution)
         lines = lines_about(transaction, transaction.status, decision)
-        append(transaction.reference_key, *lines, door=door)
+        append_to_timeline(transaction.reference_key, *lines, door=door)
         return True
 
     changed = retry_transient(once, using=primary_alias(Fulfilment))
@@ -259,7 +259,7 @@ def assign(
         detail = ": ".join(filter(None, (page.slug, note)))
         attributed = (EventKind.ATTRIBUTED, detail)
         lines = lines_about(transaction, transaction.status, decision)
-        append(seen.reference_key, attributed, *lines, door=door, actor=actor)
+        append_to_timeline(seen.reference_key, attributed, *lines, door=door, actor=actor)
     announce(transaction, transaction.status, fulfilment)
     return fulfilment
 

@@ -9,13 +9,13 @@ from payments_pages.confirmation.statements import INSERT_EVENT
 from payments_pages.models import Event, Fulfilment, Transaction, primary_alias
 from payments_pages.signals import fulfilment_held, transaction_changed, transaction_confirmed
 
-__all__ = ["Line", "announce", "append", "lines_about"]
+__all__ = ["Line", "announce", "append_to_timeline", "lines_about"]
 
 Line = tuple[EventKind, str]
 """What happened, and its details in words."""
 
 
-def append(reference_key: str, *lines: Line, door: Door, actor: str = "") -> None:
+def append_to_timeline(reference_key: str, *lines: Line, door: Door, actor: str = "") -> None:
     """Append lines to the timeline of a reference, in one statement.
 
     Must be part of the transaction that makes true what they say.

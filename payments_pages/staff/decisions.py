@@ -24,6 +24,7 @@ from payments_pages.conf import conf
 from payments_pages.confirmation import (
     POLICY_REASONS,
     Confirmation,
+    append_to_timeline,
     assign,
     confirm_payment,
     unmoved,
@@ -31,7 +32,6 @@ from payments_pages.confirmation import (
 from payments_pages.db import UtcNow, change_unless_held, retry_transient
 from payments_pages.exceptions import DecisionError
 from payments_pages.models import (
-    Event,
     Fulfilment,
     PaymentPage,
     Transaction,
@@ -293,13 +293,8 @@ def add_note(
     """Append a note to the timeline; raise `ValueError` for a blank or too long one."""
     if not note.strip() or len(note) > NOTE_LENGTH:
         raise ValueError(f"A note has between 1 and {NOTE_LENGTH} characters.")
-    Event.objects.using(primary_alias(Event)).create(
-        reference_key=transaction.reference_key,
-        kind=EventKind.NOTED,
-        door=door,
-        actor=actor,
-        detail=note,
-    )
+    line = (EventKind.NOTED, note)
+    append_to_timeline(transaction.reference_key, line, door=door, actor=actor)
     return True
 
 
@@ -323,12 +318,8 @@ def stop_asking(row: Verification, *, actor: str) -> bool:
                 state=VerificationState.ENDED, next_at=None, attempts=F("attempts") + 1
             )
             if stopped:
-                Event.objects.using(using).create(
-                    reference_key=row.reference_key,
-                    kind=EventKind.ASKING_ENDED,
-                    door=Door.ADMIN,
-                    actor=actor,
-                )
+                line = (EventKind.ASKING_ENDED, "")
+                append_to_timeline(row.reference_key, line, door=Door.ADMIN, actor=actor)
         return bool(stopped)
 
     return retry_transient(stop, using=using)
@@ -401,13 +392,7 @@ def _move(
     def once(_number: int) -> bool:
         moved = bool(change_unless_held(unmoved(fulfilment), fulfilment.pk, **changes))
         if moved:
-            Event.objects.using(primary_alias(Event)).create(
-                reference_key=fulfilment.reference_key,
-                kind=kind,
-                door=door,
-                actor=actor,
-                detail=note,
-            )
+            append_to_timeline(fulfilment.reference_key, (kind, note), door=door, actor=actor)
         return moved
 
     return retry_transient(once, using=primary_alias(Fulfilment))
