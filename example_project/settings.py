@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from example_project import delivery
 from example_project.databases import database
-from example_project.secret_key import machine_secret_key
+from example_project.secret_key import machine_secret_key, random_card_key
 
 ROOT = Path(__file__).resolve().parent.parent
 VAR = ROOT / "var"
@@ -32,6 +32,27 @@ PAYMENTS_PAGES = {
     "PAY_URL": env.str("PAYMENTS_PAY_URL", default=f"{SERVICE_URL}/pay"),
     "SITE_URL": SITE_URL,
     "HANDLER": "example_project.shop.handlers.deliver",
+    # Without "amount": the demo shows a payment for which nothing says what was bought.
+    "ATTRIBUTION": ("expected", "metadata", "callback"),
+    "MERCHANT": {
+        "NAME": {"en": "Olive Shop", "ar": "متجر الزيتون", "he": "חנות הזית"},
+        "CONTACT": "help@shop.example",
+        "NEXT_STEPS": {
+            "en": "Thank you. What you bought is ready.",
+            "ar": "شكرًا لك. ما اشتريته جاهز.",
+            "he": "תודה. מה שקניתם מוכן.",
+        },
+        "NEXT_URL": "example_project.shop.views.next_url",
+        "NEXT_LABEL": {"en": "See your purchase", "ar": "عرض مشترياتك", "he": "לרכישה שלך"},
+        "LOGO": "shop/icon.svg",
+        "COLOUR": "#47611f",
+        "RECEIPT": False,
+    },
+    "SAVE_CARD": "example_project.shop.cards.owner",
+    # The newest first; `payments_pages_rekey` encrypts by it what the others have encrypted.
+    "CARD_KEYS": env.list("PAYMENTS_CARD_KEYS", default=[])
+    or [machine_secret_key(VAR / "card_key", random_card_key)],
+    "MAX_ATTEMPTS": env.int("PAYMENTS_MAX_ATTEMPTS", default=12),
     "MAX_CALLS": env.int("PAYMENTS_MAX_CALLS", default=4),
     "WEBHOOK_HEADER": env.str("PAYMENTS_WEBHOOK_HEADER", default="x-lahza-signature"),
     "WEBHOOK_ALGORITHM": env.str("PAYMENTS_WEBHOOK_ALGORITHM", default="sha256"),
@@ -47,12 +68,16 @@ CELERY_TASK_DEFAULT_QUEUE = "shop"
 CELERY_BROKER_TRANSPORT_OPTIONS = (
     {"visibility_timeout": 600} if CELERY_BROKER_URL.startswith("redis") else {}
 )
+# The demo alone: the shop says what it is and what to try, and the sandbox speaks its language.
+SHOP_SANDBOX_URL = f"{SERVICE_URL}/" if env.bool("SHOP_DEMO", default=False) else ""
 # What a browser needs of the service to pay in a popup. The key is public: it only starts payments.
 POPUP = {
     "PUBLIC_KEY": env.str("PAYMENTS_PUBLIC_KEY", default="pk_test_sandbox"),
     "INLINE_URL": env.str("PAYMENTS_INLINE_URL", default=f"{SERVICE_URL}/inline.js"),
     "START_URL": env.str("PAYMENTS_START_URL", default=f"{SERVICE_URL}/checkout/start"),
 }
+# Where a saved card is charged. The call is the sandbox's own: no interface shows it.
+CHARGE_URL = env.str("PAYMENTS_CHARGE_URL", default=f"{SERVICE_URL}/api/sandbox/charge")
 
 INSTALLED_APPS = [
     "payments_pages",
@@ -94,6 +119,8 @@ WSGI_APPLICATION = "example_project.wsgi.application"
 
 VAR.mkdir(exist_ok=True)
 DATABASES = {"default": database(env.str("DATABASE_URL", default=""), VAR / "shop.sqlite3")}
+# One that the site, its sweep and its workers share.
+CACHES = {"default": env.cache("CACHE_URL", default=f"filecache://{VAR / 'cache'}")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 LANGUAGE_CODE = "en"

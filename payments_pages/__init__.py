@@ -22,7 +22,7 @@ Handler, which is called once for each payment:
         Licence.objects.create(email=payment.customer_email, product=payment.page.slug)
 
 Then `manage.py migrate`, `manage.py check`, and `manage.py payments_pages_sweep` every minute. The
-README has the rest.
+pages in docs/ have the rest.
 """
 
 __all__ = ["__version__"]

@@ -19,6 +19,9 @@ LIMIT = 0.25
 connection is open costs three of them, because Celery connects anew twice before it gives up. So a
 door waits for less than one second."""
 
+SWEEP_SECONDS = 50
+"""Seconds after which a sweep takes no further row: by default the beat sends one every minute."""
+
 _SHORT: dict[str, float] = {
     # Of the connection. Celery's default is to try for ever, while the payer waits.
     "max_retries": 0,
@@ -57,8 +60,10 @@ def sweep() -> None:
     """Take what is due. Keep the sweep of cron as well: a dead broker stops this one."""
     # As above: the models are not loaded yet when this module is imported.
     from payments_pages.confirmation import sweep_due  # noqa: PLC0415 - needs the models
+    from payments_pages.staff import keep_some_days  # noqa: PLC0415 - needs the models
 
-    sweep_due()
+    sweep_due(seconds=SWEEP_SECONDS)
+    keep_some_days()
 
 
 def nudge(reference: str) -> None:

@@ -3,11 +3,12 @@
 Their values are stored: never rename one, never reuse one.
 """
 
+from typing import Self
+
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
 __all__ = [
-    "GIVEN_UP",
     "Attributed",
     "Door",
     "EventKind",
@@ -30,14 +31,15 @@ class Mode(TextChoices):
 class Door(TextChoices):
     """Where a reference came from."""
 
-    CALLBACK = "callback", _("callback")
-    WEBHOOK = "webhook", _("webhook")
-    CONFIRM = "confirm", _("confirm")
+    CALLBACK = "callback", _("payer came back")
+    WEBHOOK = "webhook", _("message of the service")
+    CONFIRM = "confirm", _("popup or app")
+    CODE = "code", _("the site's own code")
     EXPECTED = "expected", _("expected beforehand")
-    ADMIN = "admin", _("admin")
+    ADMIN = "admin", _("staff")
     COMMAND = "command", _("command")
-    SWEEP = "sweep", _("sweep")
-    WORKER = "worker", _("worker")
+    SWEEP = "sweep", _("automatic check")
+    WORKER = "worker", _("background worker")
 
 
 class VerificationState(TextChoices):
@@ -50,9 +52,15 @@ class VerificationState(TextChoices):
     LAPSED = "lapsed", _("no longer asked")
     ENDED = "ended", _("no longer asked: ended by staff")
 
+    @classmethod
+    def open(cls) -> tuple[Self, ...]:
+        """Return the states in which the service is still asked."""
+        return (cls.DUE, cls.VERIFYING, cls.UNKNOWN)
 
-GIVEN_UP = (VerificationState.LAPSED, VerificationState.ENDED)
-"""States of a reference that is not asked about until somebody names it again."""
+    @classmethod
+    def given_up(cls) -> tuple[Self, ...]:
+        """Return the states in which the service is not asked until somebody names it again."""
+        return (cls.LAPSED, cls.ENDED)
 
 
 class FulfilmentState(TextChoices):
@@ -64,6 +72,21 @@ class FulfilmentState(TextChoices):
     FAILED = "failed", _("failed, will be tried again")
     HELD = "held", _("held for staff")
     REJECTED = "rejected", _("rejected by staff")
+
+    @classmethod
+    def waiting(cls) -> tuple[Self, ...]:
+        """Return the states of a delivery that waits for an attempt: no handler is running."""
+        return (cls.PENDING, cls.FAILED)
+
+    @classmethod
+    def open(cls) -> tuple[Self, ...]:
+        """Return the states of a delivery that must still be made, or is being made."""
+        return (*cls.waiting(), cls.DELIVERING)
+
+    @classmethod
+    def final(cls) -> tuple[Self, ...]:
+        """Return the states after which no attempt follows, unless staff take a rejection back."""
+        return (cls.DELIVERED, cls.REJECTED)
 
 
 class Verdict(TextChoices):
@@ -87,9 +110,10 @@ class Reason(TextChoices):
     AMOUNT_INVALID = "amount_invalid", _("the amount cannot be read")
     AMOUNT_MISMATCH = "amount_mismatch", _("paid less than the price")
     ATTRIBUTION_CONFLICT = "attribution_conflict", _("it claims to pay for two things")
-    DUPLICATE_PAYMENT = "duplicate_payment", _("already paid by another transaction")
+    DUPLICATE_PAYMENT = "duplicate_payment", _("already paid by another payment")
     ATTEMPTS_SPENT = "attempts_spent", _("the delivery failed too often")
     PERMANENT_ERROR = "permanent_error", _("the delivery cannot succeed")
+    TAKEN_BACK = "taken_back", _("its rejection was taken back")
 
 
 class Attributed(TextChoices):
@@ -97,8 +121,8 @@ class Attributed(TextChoices):
 
     NONE = "", _("not known")
     EXPECTED = "expected", _("expected beforehand")
-    METADATA = "metadata", _("named in its metadata")
-    CALLBACK = "callback", _("claimed by the page's callback")
+    METADATA = "metadata", _("named by the payment itself")
+    CALLBACK = "callback", _("the payer came back from it")
     AMOUNT = "amount", _("the only page with this price")
     STAFF = "staff", _("said by staff")
 
@@ -117,13 +141,18 @@ class Outcome(TextChoices):
     UNKNOWN = "unknown", _("unknown to the service")
     UNAVAILABLE = "unavailable", _("cannot be confirmed right now")
 
+    @classmethod
+    def given(cls) -> tuple[Self, ...]:
+        """Return the outcomes that say: the value has been given, now or before."""
+        return (cls.DELIVERED, cls.ALREADY_DELIVERED)
+
 
 class EventKind(TextChoices):
     """The kind of a line of the timeline."""
 
     RECEIVED = "received", _("reference received")
-    VERIFIED = "verified", _("verified")
-    VERIFICATION_FAILED = "verification_failed", _("verification failed")
+    VERIFIED = "verified", _("asked the service")
+    VERIFICATION_FAILED = "verification_failed", _("no usable answer of the service")
     STATUS_CHANGED = "status_changed", _("status changed at the service")
     ACCEPTED = "accepted", _("accepted")
     HELD = "held", _("held")
@@ -132,6 +161,9 @@ class EventKind(TextChoices):
     RETRIED = "retried", _("delivery asked for again")
     APPROVED = "approved", _("approved")
     REJECTED = "rejected", _("rejected")
+    REOPENED = "reopened", _("rejection taken back")
     ATTRIBUTED = "attributed", _("attributed by staff")
     NOTED = "noted", _("note")
+    SERVICE_EVENT = "service_event", _("message of the service")
+    SEEN = "seen", _("refund or dispute seen by staff")
     ASKING_ENDED = "asking_ended", _("asking ended by staff")

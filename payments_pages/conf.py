@@ -1,6 +1,7 @@
 """The settings dict `PAYMENTS_PAGES`, with a typed property for each key.
 
-Every access reads Django's settings anew, so that `override_settings` works. A required key that
+What the dict leaves out comes from the preset that `SERVICE` names, and then from the defaults
+here. Every access reads Django's settings anew, so that `override_settings` works. A required key that
 is missing raises `ConfigurationError` where it is used; `manage.py check` reports it before that.
 """
 
@@ -16,8 +17,15 @@ from payments_pages.credentials import SecretKey, SecretKeys, read_key, read_sec
 from payments_pages.exceptions import ConfigurationError
 from payments_pages.limits import DEFAULT_LIMITS, Limits
 from payments_pages.money import EXPONENTS
+from payments_pages.presets import PRESETS
 
-__all__ = ["DELIVERIES", "KEYS", "Configuration", "conf", "load_function"]
+__all__ = [
+    "DELIVERIES",
+    "KEYS",
+    "Configuration",
+    "conf",
+    "load_function",
+]
 
 DELIVERIES = ("inline", "queued")
 
@@ -28,6 +36,8 @@ KEYS = frozenset(
         "BACKOFF",
         "BASE_URL",
         "CACHE",
+        "CARD_KEYS",
+        "CA_BUNDLE",
         "CONNECT_TIMEOUT",
         "CURRENCIES",
         "DEADLINE",
@@ -37,17 +47,21 @@ KEYS = frozenset(
         "LEASE",
         "MAX_ATTEMPTS",
         "MAX_CALLS",
-        "MERCHANT_CONTACT",
-        "MERCHANT_NAME",
+        "MERCHANT",
         "MODE",
+        "NOTIFY",
         "NUDGE",
         "OVERDUE",
         "PAY_URL",
+        "PROXY",
         "READ_TIMEOUT",
         "REFERENCE_PARAMS",
         "REFERENCE_PATTERN",
+        "RESULT_CSP",
         "RESULT_VIEW",
+        "SAVE_CARD",
         "SECRET_KEY",
+        "SERVICE",
         "SITE_URL",
         "UNKNOWN_IN_ALL",
         "UNKNOWN_PER_ADDRESS",
@@ -55,7 +69,6 @@ KEYS = frozenset(
         "WEBHOOK_ALGORITHM",
         "WEBHOOK_HEADER",
         "WEBHOOK_SECRETS",
-        "WHAT_HAPPENS_NEXT",
     }
 )
 
@@ -64,8 +77,9 @@ class Configuration:
     """Each setting as a property, with its default."""
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return the raw value of a key, or the default; for the checks."""
-        return getattr(settings, "PAYMENTS_PAGES", {}).get(key, default)
+        """Return the raw value of a key: as set, as the preset has it, or the default."""
+        own: Mapping[str, Any] = getattr(settings, "PAYMENTS_PAGES", {})
+        return own[key] if key in own else _preset(own).get(key, default)
 
     def _required(self, key: str) -> Any:
         value = self.get(key)
@@ -99,10 +113,15 @@ class Configuration:
         """
         mode = self.get("MODE")
         if mode is None:
-            mode = _mode_by_prefix(self.secret_key)
+            mode = self.mode_of_key
         if mode not in Mode.values:
             raise ConfigurationError('PAYMENTS_PAGES["MODE"] must be "test" or "live".')
         return str(mode)
+
+    @property
+    def mode_of_key(self) -> str | None:
+        """Return the mode that the key's prefix names, or None; raise `UnusableKey` without a key."""
+        return _mode_by_prefix(self.secret_key)
 
     @property
     def mode_or_blank(self) -> str:
@@ -146,6 +165,11 @@ class Configuration:
         return str(self.get("RESULT_VIEW", "payments_pages:result"))
 
     @property
+    def result_csp(self) -> bool:
+        """Return whether payers' pages may have a content security policy of ours."""
+        return bool(self.get("RESULT_CSP", True))
+
+    @property
     def reference_params(self) -> tuple[str, ...]:
         """Return the query parameters that may carry the reference (the interface names none)."""
         return tuple(self.get("REFERENCE_PARAMS", ("reference", "trxref")))
@@ -163,12 +187,23 @@ class Configuration:
     @property
     def limits(self) -> Limits:
         """Return `CONNECT_TIMEOUT`, `READ_TIMEOUT` and `DEADLINE` (seconds), and `MAX_CALLS`."""
+        max_calls = self.get("MAX_CALLS")
         return Limits(
             connect_timeout=float(self.get("CONNECT_TIMEOUT", DEFAULT_LIMITS.connect_timeout)),
             read_timeout=float(self.get("READ_TIMEOUT", DEFAULT_LIMITS.read_timeout)),
             deadline=float(self.get("DEADLINE", DEFAULT_LIMITS.deadline)),
-            max_calls=int(self.get("MAX_CALLS", DEFAULT_LIMITS.max_calls)),
+            max_calls=None if max_calls is None else int(max_calls),
         )
+
+    @property
+    def proxy(self) -> str | None:
+        """Return the address of the proxy that calls go through; never read from the environment."""
+        return str(self.get("PROXY") or "") or None
+
+    @property
+    def ca_bundle(self) -> str | None:
+        """Return the file of the certificate authorities that calls trust, if not requests' own."""
+        return str(self.get("CA_BUNDLE") or "") or None
 
     @property
     def cache(self) -> str:
@@ -196,9 +231,12 @@ class Configuration:
 
     @property
     def exponents(self) -> Mapping[str, int]:
-        """Return the decimals of each currency: the service's three and `CURRENCIES`."""
-        extra: Mapping[str, int] = self.get("CURRENCIES", {})
-        return {**EXPONENTS, **extra}
+        """Return the decimals of each currency: those of the preset, or else the service's three.
+
+        `CURRENCIES` adds to them and changes them.
+        """
+        own: Mapping[str, Any] = getattr(settings, "PAYMENTS_PAGES", {})
+        return {**_preset(own).get("CURRENCIES", EXPONENTS), **own.get("CURRENCIES", {})}
 
     @property
     def lease(self) -> float:
@@ -221,6 +259,11 @@ class Configuration:
         return float(self.get("OVERDUE", 300))
 
     @property
+    def notify(self) -> tuple[str, ...]:
+        """Return the e-mail addresses of staff that `payments_pages_digest` writes to."""
+        return tuple(self.get("NOTIFY") or ())
+
+    @property
     def webhook_secrets(self) -> tuple[str, ...]:
         """Return the secrets a webhook may be signed with: as set, or the secret key itself.
 
@@ -239,17 +282,46 @@ class Configuration:
         """Return `"sha256"` or `"sha512"`; "" keeps the webhook closed."""
         return str(self.get("WEBHOOK_ALGORITHM", "") or "")
 
-    def merchant_text(self, key: str, language: str) -> str:
-        """Return a text for payers: one for all languages, or by language code.
+    @property
+    def save_card(self) -> str:
+        """Return the dotted path of the function that says whose a card is; "": none is saved."""
+        return str(self.get("SAVE_CARD", "") or "")
 
-        `key` is `MERCHANT_NAME`, `MERCHANT_CONTACT` or `WHAT_HAPPENS_NEXT`. Of several, the
-        language's own wins, then its base ("ar" for "ar-jo"), then the first one.
+    @property
+    def card_keys(self) -> tuple[str, ...]:
+        """Return the keys that encrypt the codes of saved cards, the newest first.
+
+        One text, several, or a callable that gives them. Raise `UnusableKey` if it does not.
         """
-        texts: Mapping[str, str] | str = self.get(key, "")
+        return read_secrets(self.get("CARD_KEYS") or ())
+
+    def merchant(self, key: str, default: Any = None) -> Any:
+        """Return the raw value of a key of `MERCHANT`, or the default."""
+        found = self.get("MERCHANT", {})
+        # Payers' pages must open even if a check has found a mistake here.
+        return found.get(key, default) if isinstance(found, Mapping) else default
+
+    def merchant_text(self, key: str, language: str) -> str:
+        """Return a text of `MERCHANT` for payers: one for all languages, or by language code.
+
+        Of several texts, the language's own wins, then that of
+        its base ("ar" for "ar-jo"). Without either it is the first text for a name or an address,
+        and "" for the rest: our own sentence in the payer's language is better than a foreign one.
+        """
+        texts: Mapping[str, str] | str = self.merchant(key, "")
         if not isinstance(texts, Mapping):
             return str(texts)
         base = language.split("-", maxsplit=1)[0]
-        return str(texts.get(language) or texts.get(base) or next(iter(texts.values()), ""))
+        found = texts.get(language) or texts.get(base)
+        if not found and key in {"NAME", "CONTACT"}:
+            found = next(iter(texts.values()), "")
+        return str(found or "")
+
+
+def _preset(own: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the settings of the named service; none for a name that a check refuses."""
+    name = own.get("SERVICE")
+    return PRESETS.get(name, {}) if isinstance(name, str) else {}
 
 
 def _mode_by_prefix(key: SecretKey) -> str | None:

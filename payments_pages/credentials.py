@@ -37,17 +37,29 @@ def read_key_or_blank(source: object) -> str:
 
 
 def read_secrets(source: object) -> tuple[str, ...]:
-    """Return the secrets that may sign a webhook, without blank ones.
+    """Return the secrets that may sign a webhook, or the keys of saved cards, without blank ones.
 
-    Raise `UnusableKey` if they cannot be read, or are not texts.
+    Raise `UnusableKey` if they cannot be read, are not texts, or cannot be written as UTF-8: the
+    environment of a process may hold such bytes, and no signature could be computed.
     """
     found = _fetch(source)
     if isinstance(found, str):
         found = (found,)
-    if isinstance(found, list | tuple) and all(isinstance(secret, str) for secret in found):
+    if isinstance(found, list | tuple) and all(map(_is_text, found)):
         return tuple(filter(None, (secret.strip() for secret in found)))
     del found, source
-    raise UnusableKey("The webhook's secrets are not texts.")
+    raise UnusableKey("The webhook's secrets are not texts, or not UTF-8.")
+
+
+def _is_text(secret: object) -> bool:
+    """Say whether a secret is a text in UTF-8; in a frame of its own, which ends before an error."""
+    if not isinstance(secret, str):
+        return False
+    try:
+        secret.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _fetch(source: object) -> object:

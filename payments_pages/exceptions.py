@@ -2,6 +2,8 @@
 
     PaymentsPagesError
     ├── ConfigurationError             a setting is missing or wrong
+    │   ├── OtherSite                  the tables are bound to another site
+    │   └── UnusableCardKeys           no card's code can be encrypted, or this one not be read
     ├── OpenTransactionError           the path was entered inside a transaction of the caller
     ├── InvalidReference               not a reference; nothing was asked
     ├── InvalidEvent                   a webhook's body is not an event we can read
@@ -44,6 +46,7 @@ __all__ = [
     "NotAsked",
     "NotFound",
     "OpenTransactionError",
+    "OtherSite",
     "PageError",
     "PaymentsPagesError",
     "PermanentFulfilmentError",
@@ -52,6 +55,7 @@ __all__ = [
     "ServiceError",
     "ServiceUnavailable",
     "UnreadablePage",
+    "UnusableCardKeys",
     "UnusableKey",
 ]
 
@@ -66,8 +70,20 @@ class ConfigurationError(PaymentsPagesError, ImproperlyConfigured):
     """A setting that is missing or wrong; `manage.py check` names it too."""
 
 
+class OtherSite(ConfigurationError):
+    """The tables are bound to another site than that of `SITE_URL`: this may be a copy of them."""
+
+
+class UnusableCardKeys(ConfigurationError):
+    """Keys by which a card's code cannot be encrypted or read; the message quotes neither.
+
+    `CARD_KEYS` is missing or malformed, the extra `cards` is not installed, or the key that
+    encrypted the code was removed.
+    """
+
+
 class OpenTransactionError(PaymentsPagesError, TransactionManagementError):
-    """The path was entered inside an open transaction of the caller.
+    """A call of the path inside an open transaction of the caller.
 
     A rollback of the caller would undo a delivery that the payer was already told about, and our
     call to the service would hold the caller's locks. Use `confirm_payment_on_commit`.
@@ -75,11 +91,11 @@ class OpenTransactionError(PaymentsPagesError, TransactionManagementError):
 
 
 class InvalidReference(PaymentsPagesError, BadRequest):
-    """A text that cannot be a reference; Django answers it with 400."""
+    """A text that cannot be a reference; Django's response is 400."""
 
 
 class InvalidEvent(PaymentsPagesError, BadRequest):
-    """A refused body of the webhook or of confirm; `status` is the HTTP status to answer with."""
+    """A refused body of the webhook or of confirm; `status` is the HTTP status of the response."""
 
     status: ClassVar[int] = 400
 
@@ -107,7 +123,7 @@ class AmountError(PaymentsPagesError, ValueError):
 
 
 class PageError(PaymentsPagesError, ValueError):
-    """A page that is not created or changed.
+    """A refusal to create or change a page.
 
     `field` names the form field that the message is about, or is None. `slug` is set when the page
     may exist at the service although no response to its creation came: create it with that slug
@@ -131,7 +147,7 @@ class DeliveryError(PaymentsPagesError):
 
 
 class PermanentFulfilmentError(DeliveryError):
-    """Raised by a handler when another try cannot help: the delivery is held for staff."""
+    """An error by which a handler says that no other attempt can help; staff decide about it."""
 
     retryable = False
 
@@ -160,24 +176,24 @@ class ServiceError(PaymentsPagesError):
 
 
 class ServiceUnavailable(ServiceError):
-    """No response came, or the service answered with a fault of its own."""
+    """A call without a response, or with a 5xx, 408 or 425 response."""
 
     retryable = True
 
 
 class DeadlineExceeded(ServiceUnavailable):
-    """The whole time of a call is used up."""
+    """A call that used up all its time."""
 
 
 class NotAsked(ServiceUnavailable):
-    """No call was made, to spare the service and our own threads.
+    """A call that was not made, to spare the service and our own threads.
 
     This says nothing about the payment, and nothing was done at the service.
     """
 
 
 class UnusableKey(ConfigurationError, NotAsked):
-    """The secret key could not be read, or no header can carry it.
+    """A secret key that could not be read, or that no header can contain.
 
     Like a refused key this is the merchant's own trouble: an alarm is logged, and the payer is
     asked to come again. Another try can help, because a vault may be back in a minute. The message
@@ -186,7 +202,7 @@ class UnusableKey(ConfigurationError, NotAsked):
 
 
 class RateLimited(ServiceUnavailable):
-    """The service answered 429."""
+    """A 429 response of the service."""
 
 
 class InvalidResponse(ServiceError):
@@ -210,11 +226,11 @@ class UnreadablePage(InvalidResponse):
 
 
 class AuthenticationFailed(ServiceError):
-    """The service refuses the key (401, 403). Somebody must change it."""
+    """A key that the service refuses (401, 403). Somebody must change it."""
 
 
 class NotFound(ServiceError):
-    """The service does not know the page or reference now."""
+    """A page or reference that the service does not know now."""
 
 
 class RequestRefused(ServiceError):

@@ -9,8 +9,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from payments_pages.exceptions import AmountError
+from payments_pages.marks import drop_marks
 
-__all__ = ["EXPONENTS", "MAX_AMOUNT", "format_amount", "major_text", "parse_amount"]
+__all__ = [
+    "EXPONENTS",
+    "MAX_AMOUNT",
+    "fold_currency",
+    "format_amount",
+    "major_text",
+    "parse_amount",
+]
 
 EXPONENTS: Mapping[str, int] = MappingProxyType({"ILS": 2, "JOD": 2, "USD": 2})
 """Decimals of each currency at this service; the `CURRENCIES` setting adds to it."""
@@ -34,13 +42,19 @@ NO_BREAK_SPACE = "\u00a0"
 MAX_AMOUNT = 2**63 - 1
 """Largest number of minor units that a column holds: 64 bits with a sign."""
 
-# Marks that travel along when a figure is copied out of right-to-left text.
-_INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060\u2066-\u2069\u061c\ufeff]")
 _ARABIC = str.maketrans("٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹٫٬", "01234567890123456789.,")
 _PLAIN = re.compile(r"(?P<whole>\d+)(?:\.(?P<part>\d+))?", re.ASCII)
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", re.ASCII)
 _GROUP = re.compile(r"[1-9]\d{0,2},\d{3}", re.ASCII)
 _CODE = re.compile(r"[A-Z]{3}")
+
+
+def fold_currency(code: str) -> str:
+    """Return a currency's code in upper case, or unchanged if not all of its letters are ASCII.
+
+    Python's `upper()` makes "ILS" of "ıls", whose first letter is a Turkish one: another code.
+    """
+    return code.upper() if code.isascii() else code
 
 
 def major_text(amount: int, exponent: int) -> str:
@@ -59,18 +73,25 @@ def major_text(amount: int, exponent: int) -> str:
 def format_amount(
     amount: int | None, currency: str, exponents: Mapping[str, int] = EXPONENTS
 ) -> str:
-    """Show an amount of minor units: `123.45 JOD`, with a no-break space; `""` for None.
+    """Show people an amount of minor units: `1,234.50 JOD`, with a no-break space; `""` for None.
 
-    An unknown currency shows the raw figure and says so: guessing its decimals would show a
-    price ten times too high or low.
+    Thousands are grouped by a comma in every language, as `parse_amount` reads them. An unknown
+    currency shows the raw figure and says so: guessing its decimals would show a price ten times too
+    high or low.
     """
     if amount is None:
         return ""
-    code = currency.upper()
+    code = fold_currency(currency)
     exponent = exponents.get(code)
     if exponent is None:
         return NO_BREAK_SPACE.join(filter(None, (str(amount), code, "(minor units)")))
-    return f"{major_text(amount, exponent)}{NO_BREAK_SPACE}{code}"
+    whole, point, part = major_text(amount, exponent).partition(".")
+    return f"{_grouped(whole)}{point}{part}{NO_BREAK_SPACE}{code}"
+
+
+def _grouped(digits: str) -> str:
+    """Put a comma before every third digit from the end; a sign in front stays."""
+    return f"{int(digits):,}" if digits != "-0" else digits
 
 
 def parse_amount(text: str, currency: str = "", exponents: Mapping[str, int] = EXPONENTS) -> int:
@@ -133,7 +154,7 @@ def _minor_units(whole: str, part: str, exponent: int) -> int:
 
 
 def _normalise(text: str) -> str:
-    text = _INVISIBLE.sub("", text).translate(_ARABIC)
+    text = drop_marks(text).translate(_ARABIC)
     return " ".join(text.replace(NO_BREAK_SPACE, " ").replace("\u202f", " ").split())
 
 

@@ -5,7 +5,7 @@ import traceback
 from pathlib import Path
 from typing import Final
 
-__all__ = ["REMOVED", "place_of", "redact"]
+__all__ = ["REMOVED", "place_of", "places_of", "redact"]
 
 REMOVED: Final = "[removed]"
 MIN_SECRET: Final = 6
@@ -46,10 +46,20 @@ def place_of(error: BaseException) -> str:
 
     For example `IntegrityError at audit/signals.py:17 in write_line`.
     """
-    name = type(error).__name__
-    frames = traceback.extract_tb(error.__traceback__)
-    if not frames:
-        return name
-    last = frames[-1]
-    where = "/".join(Path(last.filename).parts[-2:])
-    return f"{name} at {where}:{last.lineno} in {last.name}"
+    places = places_of(error)
+    return f"{type(error).__name__} at {places[-1]}" if places else type(error).__name__
+
+
+def places_of(error: BaseException, *, at_most: int = 12) -> list[str]:
+    """Return the frames of a traceback as `file:line in name`, the innermost one last.
+
+    Of more than `at_most` the first third and the last two thirds are kept, with "…" between.
+    """
+    places = [
+        f"{'/'.join(Path(frame.filename).parts[-2:])}:{frame.lineno} in {frame.name}"
+        for frame in traceback.extract_tb(error.__traceback__)
+    ]
+    if len(places) <= at_most:
+        return places
+    first = at_most // 3
+    return [*places[:first], "…", *places[first - at_most :]]

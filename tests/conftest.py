@@ -1,5 +1,6 @@
 """Fixtures: a real sandbox over real HTTP, and the site's settings pointed at it."""
 
+import gc
 import json
 import logging
 import os
@@ -20,18 +21,23 @@ from django.urls import reverse
 from django.utils import translation
 
 from payments_pages.client import GATES
+from payments_pages.confirmation import forget_binding
 from payments_pages.models import ExpectedPayment, PaymentPage
 from payments_pages.pages.changes import slug_key
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
 from tests.support.brokers import why_left_out
 from tests.support.chromium import find_chromium
+from tests.support.clean_tables import empty_quickly
 from tests.support.leak_detector import LeakDetector
+from tests.support.scale import spread
 from tests.support.webhook_signing import HEADER, SECRET
 
 # A busy machine is no failure: time is for the benchmarks.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
+
+empty_quickly()
 
 KEY = "sk_test_suite"
 LEFT_OUT = pytest.StashKey[bool]()
@@ -39,6 +45,23 @@ QUEUES_LEFT_OUT = pytest.StashKey[list[str]]()
 BROWSER_TESTS_LEFT_OUT = (
     "The browser tests were left out: there is no Chromium on the PATH (Debian: chromium)."
 )
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--parameters`, for a leg whose other parameter sets run in another one."""
+    parser.addoption(
+        "--parameters",
+        type=int,
+        default=0,
+        help="run each unit test with this many of its parameter sets, at even distances, and each "
+        "test of interleavings with one",
+    )
+    parser.addoption(
+        "--other-parameters",
+        type=int,
+        default=0,
+        help="run each unit test with the sets that --parameters leaves out, and nothing else",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -49,11 +72,53 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in browser]
         config.stash[LEFT_OUT] = True
     _leave_queues_out(config, items)
+    _thin_out(config, items)
     _keep_together(items)
 
 
+def _thin_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    most: int = config.getoption("--parameters")
+    others: int = config.getoption("--other-parameters")
+    if not most and not others:
+        return
+    functions: dict[tuple[str, bool], list[pytest.Item]] = {}
+    for item in items:
+        if "/unit/" not in item.nodeid and not ("/interleavings/" in item.nodeid and most):
+            continue
+        # `-m "not slow"` comes after this: the quick sets of a function are chosen by themselves.
+        name, is_slow = item.nodeid.partition("[")[0], item.get_closest_marker("slow") is not None
+        functions.setdefault((name, is_slow), []).append(item)
+    for sets in functions.values():
+        sets.sort(key=_place_of)  # pytest-randomly has shuffled them
+    chosen = {
+        item.nodeid
+        for (name, _is_slow), sets in functions.items()
+        for item in spread(sets, 1 if "/interleavings/" in name else most or others)
+    }
+    other = {item.nodeid for sets in functions.values() for item in sets} - chosen
+    kept = other if others else {item.nodeid for item in items} - other
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
+    items[:] = [item for item in items if item.nodeid in kept]
+
+
+def _place_of(item: pytest.Item) -> list[int]:
+    """Return where a parameter set stands among those of its function."""
+    callspec: Any = getattr(item, "callspec", None)
+    return [] if callspec is None else [*map(int, callspec.indices.values())]
+
+
+def pytest_collection_finish() -> None:
+    """Let Python's garbage collector leave alone what lives until the end: it looks at less."""
+    gc.collect()
+    gc.freeze()
+
+
 def _keep_together(items: list[pytest.Item]) -> None:
-    """Give what shares a broker, or starts many processes, to one process of pytest-xdist's."""
+    """Give what shares a broker, or starts many processes, to one process of pytest-xdist's.
+
+    They come first: whoever has them works longest, and the others end meanwhile.
+    """
+    items.sort(key=lambda item: not {"queues", "races"} & set(item.path.parts))
     for item in items:
         for group in ("queues", "races"):
             if f"/{group}/" in item.path.as_posix():
@@ -77,6 +142,10 @@ def _queue_of(item: pytest.Item) -> str:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Say so in one line."""
+    if most := config.getoption("--parameters"):
+        terminalreporter.write_line(
+            f"Each unit test ran with {most} of its parameter sets at most; `make test-all` runs all."
+        )
     if config.stash.get(LEFT_OUT, False):
         terminalreporter.write_line(BROWSER_TESTS_LEFT_OUT, yellow=True)
     if reasons := config.stash.get(QUEUES_LEFT_OUT, []):
@@ -84,12 +153,28 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
             f"Tests of queues were left out: {'; '.join(reasons)}.", yellow=True
         )
 
+    for place, tests in (
+        ("/setups/", "Set-ups"),
+        ("/copies/", "Tests of copies"),
+        ("/test_production.py", "Tests by nginx"),
+    ):
+        reasons = dict.fromkeys(
+            str(report.longrepr[2]).removeprefix("Skipped: ")
+            for report in terminalreporter.stats.get("skipped", [])
+            if place in report.nodeid
+        )
+        if reasons:
+            terminalreporter.write_line(
+                f"{tests} were left out: {'; '.join(reasons)}.", yellow=True
+            )
+
 
 @pytest.fixture(autouse=True)
 def nothing_remembered() -> None:
     """No breaker is open, no budget spent, no language chosen by another test of this process."""
     translation.deactivate()
     GATES.forget()
+    forget_binding()
     cache.clear()
 
 
@@ -231,8 +316,13 @@ def in_thread(action: Callable[[], Any]) -> Future[Any]:
     return promise
 
 
+_LOOK = "SELECT payments_pages_verification.id"
+CLAIM = (f"{_LOOK} FROM", f"{_LOOK} AS pk FROM", "UPDATE payments_pages_verification")
+"""How the first statement of a change of a verification begins: on servers it looks for a lock."""
+
+
 @contextmanager
-def meanwhile(statement: str, action: Callable[[], Any]) -> Iterator[list[Any]]:
+def meanwhile(statement: str | tuple[str, ...], action: Callable[[], Any]) -> Iterator[list[Any]]:
     """Let a rival do all of `action` just before our first statement that begins so.
 
     The interleaving that a race hits once in a thousand runs, every time. The list gets what

@@ -25,6 +25,8 @@ WEBHOOK_HEADER: Final = "x-lahza-signature"
 WEBHOOK_ALGORITHM: Final = "sha256"
 # The demo's site is one process: all the calls that many of a real site's would make are its.
 MAX_CALLS: Final = 32
+# A delivery of the history that fails shall still be failing after days.
+MAX_ATTEMPTS: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,7 @@ class Addresses:
         return {
             "DEBUG": "on",
             "ALLOWED_HOSTS": f"{HOST},localhost",
+            "SHOP_DEMO": "on",
             "SITE_URL": self.site,
             "SERVICE_URL": self.sandbox,
             "PAYMENTS_SECRET_KEY": SANDBOX_KEY,
@@ -67,6 +70,7 @@ class Addresses:
             "PAYMENTS_INLINE_URL": f"{self.sandbox}/inline.js",
             "PAYMENTS_START_URL": f"{self.sandbox}/checkout/start",
             "PAYMENTS_MAX_CALLS": str(MAX_CALLS),
+            "PAYMENTS_MAX_ATTEMPTS": str(MAX_ATTEMPTS),
             "PAYMENTS_WEBHOOK_HEADER": WEBHOOK_HEADER,
             "PAYMENTS_WEBHOOK_ALGORITHM": WEBHOOK_ALGORITHM,
             "DATABASE_URL": database_url,

@@ -178,6 +178,8 @@ class _Story:
         for door, counts in sorted(answers.codes.items()):
             kind = "exit" if door == "command" else "status"
             self.say(f"   {door}, by {kind} code: {_counted(counts)}")
+        if answers.sent_again:
+            self.say(f"   webhooks sent again, as the site asked: {answers.sent_again}")
         calls = [self._verify_calls(reference) for reference in references]
         self.say(f"   verify calls at the sandbox: {sum(calls)}")
         require(not answers.troubles, "Somebody got no answer: " + "; ".join(answers.troubles))

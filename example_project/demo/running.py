@@ -11,7 +11,7 @@ from example_project.demo import server
 from example_project.demo.addresses import Addresses
 from example_project.demo.control import Control
 from example_project.demo.history import tell
-from example_project.demo.logins import reset_logins
+from example_project.demo.logins import Login, reset_logins
 from example_project.demo.parts import MANAGE, Part, Parts
 from example_project.demo.stock import stock
 from example_project.demo.storage import Storage, UnpairedError
@@ -37,13 +37,14 @@ def run(
     """
     with storage.locked(), Parts(environment=environment, logs=storage.logs) as parts:
         furnish(parts, addresses, storage, say, fresh=fresh, history=history)
-        logins = reset_logins()
+        logins = reset_logins(storage.passwords)
         # This process only watches from here on.
         connections.close_all()
         start_site(parts, addresses)
         parts.start("sweep", [MANAGE, "payments_pages_sweep", "--watch"])
-        say(_summary(addresses, storage, logins))
-        parts.watch()
+        with storage.announced(_summary(addresses, storage, logins)) as summary:
+            say(f"{summary}\n\n  Running; Ctrl-C stops everything.")
+            parts.watch()
 
 
 def furnish(
@@ -51,12 +52,13 @@ def furnish(
 ) -> None:
     """Start the sandbox and fill the shop: what to sell and, with `history`, what was sold."""
     addresses.require_free()
+    say("Preparing the database …")
     storage.prepare(fresh=fresh)
     _start_paired_sandbox(parts, addresses, storage, say)
     control = Control(addresses.control)
     stock(control)
     if history:
-        tell(control, storage.logs / "history.log")
+        tell(control, storage.logs / "history.log", say)
 
 
 def start_sandbox(
@@ -109,7 +111,7 @@ def _start_paired_sandbox(parts: Parts, addresses: Addresses, storage: Storage, 
         start_sandbox(parts, addresses, storage, webhook_url=webhook_url)
 
 
-def _summary(addresses: Addresses, storage: Storage, logins: list[tuple[str, str, str]]) -> str:
+def _summary(addresses: Addresses, storage: Storage, logins: list[Login]) -> str:
     return "\n".join(
         [
             "",
@@ -117,9 +119,7 @@ def _summary(addresses: Addresses, storage: Storage, logins: list[tuple[str, str
             f"  Admin     {addresses.site}/admin/",
             "  Logins",
             *(f"    {login:<9} {password:<14} {who}" for login, password, who in logins),
-            f"  Sandbox   {addresses.control}/state  (no money moves)",
+            f"  Sandbox   {addresses.sandbox}/  (no money moves)",
             f"  Logs      {storage.logs}",
-            "",
-            "  Running; Ctrl-C stops everything.",
         ]
     )

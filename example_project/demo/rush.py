@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,12 +18,19 @@ __all__ = ["Answers", "Rush"]
 
 _TIMEOUT = 60
 
+_AGAIN = 503
+"""The status by which a webhook's door asks for the event once more, and says when."""
+
 
 @dataclass(slots=True)
 class Answers:
-    """Count what came back by door: HTTP status codes, or a command's exit codes; and troubles."""
+    """Count what came back by door: HTTP status codes, or a command's exit codes; and troubles.
+
+    A webhook that was asked to come again counts once, with the status of its last sending.
+    """
 
     codes: defaultdict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
+    sent_again: int = 0
     troubles: list[str] = field(default_factory=list)
 
     @property
@@ -67,15 +75,24 @@ class Rush:
         self._add("confirm", lambda session: [_status(session, "POST", address, body)])
 
     def webhook(self, reference: str) -> None:
-        """Add a webhook, which the sandbox signs and sends."""
+        """Add a webhook, which the sandbox signs and sends, and sends again if it is asked to."""
         body = {"reference": reference, "url": f"{self._doors}/webhook/"}
 
         def send(session: requests.Session) -> list[int]:
-            answer = session.post(f"{self._control}/webhooks", json=body, timeout=_TIMEOUT)
-            answer.raise_for_status()
-            return [int(status) for status in answer.json()["statuses"]]
+            end = time.monotonic() + _TIMEOUT
+            while (status := self._send(session, body)) == _AGAIN and time.monotonic() < end:
+                with self._lock:
+                    self._answers.sent_again += 1
+                time.sleep(1)
+            return [status]
 
         self._add("webhook", send)
+
+    def _send(self, session: requests.Session, body: Mapping[str, str]) -> int:
+        answer = session.post(f"{self._control}/webhooks", json=body, timeout=_TIMEOUT)
+        answer.raise_for_status()
+        (status,) = answer.json()["statuses"]
+        return int(status)
 
     def command(self, reference: str) -> None:
         """Add `payments_pages_confirm` in a process of its own, ready before anybody leaves."""

@@ -9,9 +9,10 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from example_project.demo.history.fates import DRIFTING, INACTIVE, LOST, UNCONFIRMED
+from example_project.demo.history.fates import DRIFTING, ELSEWHERE, INACTIVE, LOST, UNCONFIRMED
 from example_project.demo.history.telling import SERVICE_DOWN, UNKNOWN
-from payments_pages.models import PaymentPage, Transaction, Verification
+from example_project.demo.history.troubles import FAILS
+from payments_pages.models import PaymentPage, SavedCard, Transaction, Verification
 
 __all__ = ["Screen", "admin_screens", "payer_screens"]
 
@@ -22,13 +23,17 @@ PAGES = {
     "page-drift": DRIFTING,
     "page-inactive": INACTIVE,
     "page-missing": LOST,
+    "page-elsewhere": ELSEWHERE,
     "page-unconfirmed": UNCONFIRMED,
 }
 PAYMENTS = {
     "payment-delivered": "demo-with-an-answer",
     "payment-held": "demo-paid-too-little",
     "payment-for-no-page": "demo-for-no-page",
-    "payment-failed": "demo-delivery-failed",
+    "payment-off-sale": "demo-off-sale",
+    "payment-other-site": "demo-another-site",
+    "payment-taken-back": "demo-taken-back",
+    "payment-failed": FAILS,
     "payment-given-up": "demo-attempts-spent",
     "payment-rejected": "demo-rejected",
     "payment-reversed": "demo-reversed",
@@ -36,7 +41,7 @@ PAYMENTS = {
 }
 ACTIONS = {
     "verify": "demo-pending",
-    "retry": "demo-delivery-failed",
+    "retry": FAILS,
     "approve": "demo-paid-too-little",
     "reject": "demo-other-currency",
     "attribute": "demo-for-no-page",
@@ -63,6 +68,11 @@ def admin_screens() -> Iterator[Screen]:
     yield Screen("index", reverse("admin:app_list", args=["payments_pages"]))
     yield Screen("pages", reverse(f"{_ADMIN}_paymentpage_changelist"))
     yield Screen("page-add", reverse(f"{_ADMIN}_paymentpage_add"))
+    original = PaymentPage.objects.get(slug=PAGES["page"])
+    yield Screen("page-like", _query(reverse(f"{_ADMIN}_paymentpage_add"), like=str(original.pk)))
+    yield Screen(
+        "pages-none-found", _query(reverse(f"{_ADMIN}_paymentpage_changelist"), q="no such page")
+    )
     for name, slug in PAGES.items():
         page = PaymentPage.objects.get(slug=slug)
         yield Screen(name, reverse(f"{_ADMIN}_paymentpage_change", args=[page.pk]))
@@ -77,6 +87,9 @@ def admin_screens() -> Iterator[Screen]:
         yield Screen(f"action-{name}", _of_transaction(name, reference))
     yield Screen("verify-by-hand", reverse(f"{_ADMIN}_transaction_verify_reference"))
     yield Screen("references", reverse(f"{_ADMIN}_verification_changelist"))
+    yield Screen("cards", reverse(f"{_ADMIN}_savedcard_changelist"))
+    card = SavedCard.objects.latest("pk")
+    yield Screen("card", reverse(f"{_ADMIN}_savedcard_change", args=[card.pk]))
     for name, reference in (("reference-down", SERVICE_DOWN), ("reference-unknown", UNKNOWN)):
         row = Verification.objects.get(reference=reference)
         yield Screen(name, reverse(f"{_ADMIN}_verification_change", args=[row.pk]))

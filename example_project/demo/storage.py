@@ -18,7 +18,11 @@ __all__ = ["BusyError", "Storage", "UnpairedError"]
 
 
 class BusyError(Exception):
-    """Say that another demo uses the same files."""
+    """Say that another demo uses the same files; `summary` is what it printed, blank before."""
+
+    def __init__(self, summary: str) -> None:
+        super().__init__("Another demo runs on the same files. Stop it first.")
+        self.summary = summary
 
 
 class UnpairedError(Exception):
@@ -46,6 +50,11 @@ class Storage:
         """Return the directory of what the processes print."""
         return self.directory / "log"
 
+    @property
+    def passwords(self) -> Path:
+        """Return the file that keeps the passwords of the demo's logins."""
+        return self.directory / "logins.json"
+
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the files for one demo; raise `BusyError` at once if another has them."""
@@ -54,8 +63,31 @@ class Storage:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise BusyError("Another demo runs on the same files. Stop it first.") from None
+                raise BusyError(self._announced()) from None
+            # What a demo left that was killed.
+            self._summary.unlink(missing_ok=True)
             yield
+
+    @contextlib.contextmanager
+    def announced(self, summary: str) -> Iterator[str]:
+        """Keep where a running demo is, for whoever starts a second one, inside the block."""
+        # It holds passwords.
+        self._summary.touch(mode=0o600)
+        self._summary.write_text(summary, encoding="utf-8")
+        try:
+            yield summary
+        finally:
+            self._summary.unlink(missing_ok=True)
+
+    @property
+    def _summary(self) -> Path:
+        return self.directory / "running.txt"
+
+    def _announced(self) -> str:
+        try:
+            return self._summary.read_text(encoding="utf-8")
+        except OSError:
+            return ""
 
     def prepare(self, *, fresh: bool) -> None:
         """Migrate the database, and see that no half of the memory stands alone.
@@ -97,7 +129,11 @@ class Storage:
         for page in PaymentPage.objects.confirmed().filter(missing_since__isnull=True):
             if (page.remote_id, page.slug) not in known:
                 raise UnpairedError(f"The sandbox does not know the shop's page {page.slug!r}.")
-            if page.redirect_url and not page.redirect_url.startswith(f"{site}/"):
+            if (
+                page.made_here
+                and page.redirect_url
+                and not page.redirect_url.startswith(f"{site}/")
+            ):
                 raise UnpairedError(f"The page {page.slug!r} does not lead back to {site}.")
 
     def _set_aside(self, *files: Path) -> None:

@@ -1,5 +1,8 @@
 """Take orders that are paid in a popup, and find them again when they are paid."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.db import transaction
 
 from example_project.shop.models import Offer, Order
@@ -8,8 +11,8 @@ from payments_pages.models import ExpectedPayment, Transaction
 __all__ = ["find_order", "place_order"]
 
 
-def place_order(offer: Offer) -> Order:
-    """Make an order and the payment expected of it: both, or neither.
+def place_order(offer: Offer, *, context: Mapping[str, Any] | None = None) -> Order:
+    """Make an order and the payment expected of it, with its context: both, or neither.
 
     Amount (minor units) and currency are the page's own, never the browser's: what is paid later
     is held against them. Raise `ValueError` for a page on which the payer chooses the amount.
@@ -19,7 +22,7 @@ def place_order(offer: Offer) -> Order:
         raise ValueError("What has no price cannot be ordered.")
     with transaction.atomic():
         expected = ExpectedPayment.objects.expect(
-            amount=page.amount, currency=page.currency, page=page
+            amount=page.amount, currency=page.currency, page=page, context=dict(context or {})
         )
         return Order.objects.create(offer=offer, expected=expected)
 

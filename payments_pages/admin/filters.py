@@ -5,6 +5,7 @@ these take them from the service's interface, our choices and the settings. Othe
 be found: by "other", and by the value in the URL.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -15,13 +16,21 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from payments_pages.admin.statuses import payment_word
-from payments_pages.choices import Mode
+from payments_pages.choices import Mode, VerificationState
 from payments_pages.conf import conf
-from payments_pages.confirmation import contradicted, lapsed, open_for_long, unrecorded
+from payments_pages.confirmation import (
+    contradicted,
+    lapsed,
+    open_for_long,
+    unknown,
+    unreadable,
+    unrecorded,
+)
 from payments_pages.ids import parse_id
-from payments_pages.models import PaymentPage, Verification
+from payments_pages.models import PaymentPage, Transaction, Verification
 
 __all__ = [
+    "NEWEST",
     "OPTIONS",
     "STATUSES",
     "CurrencyFilter",
@@ -35,6 +44,8 @@ __all__ = [
 
 OPTIONS = 50
 """Choices offered at most."""
+NEWEST = 1000
+"""Payments that say which pages are paid lately."""
 STATUSES = (
     "success",
     "failed",
@@ -120,7 +131,7 @@ class WordFilter(admin.FieldListFilter):
 
 
 class StatusFilter(WordFilter):
-    """By the status at the service, worded as in the list."""
+    """A filter by the status at the service, with the words of the list."""
 
     def words(self) -> Iterable[tuple[str, str]]:
         """Return the statuses seen or documented."""
@@ -128,7 +139,7 @@ class StatusFilter(WordFilter):
 
 
 class CurrencyFilter(WordFilter):
-    """By a currency of the settings."""
+    """A filter by one of the currencies in the settings."""
 
     def words(self) -> Iterable[tuple[str, str]]:
         """Return the codes."""
@@ -136,7 +147,7 @@ class CurrencyFilter(WordFilter):
 
 
 class ModeFilter(WordFilter):
-    """By the service's `domain`, shown in the reader's language."""
+    """A filter by mode (the service's `domain`), in the reader's language."""
 
     def words(self) -> Iterable[tuple[str, str]]:
         """Return test and live."""
@@ -144,17 +155,18 @@ class ModeFilter(WordFilter):
 
 
 class VouchedFilter(admin.SimpleListFilter):
-    """Open verifications by whether a trusted source named the reference.
+    """A filter of open references: whether a trusted source named them.
 
-    Settled ones, which are most of the table, are left out: nobody asks about them any more.
+    Settled verifications, most of the table, match neither choice: the service is no longer asked
+    about them.
     """
 
-    title = gettext_lazy("vouched for")
+    title = gettext_lazy("who named it")
     parameter_name = "vouched__exact"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return yes and no."""
-        return [("1", _("Yes, still asked about")), ("0", _("No, still asked about"))]
+        """Return the two kinds of sources."""
+        return [("1", _("Staff, this site or the service")), ("0", _("Only a visitor"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
         """Filter the list to the open ones of that kind."""
@@ -162,23 +174,25 @@ class VouchedFilter(admin.SimpleListFilter):
         if chosen is None:
             return None
         rows = Verification.objects.using(queryset.db)
-        found = rows.filter(state__in=rows.open_states, vouched=chosen == "1")
+        found = rows.filter(state__in=VerificationState.open(), vouched=chosen == "1")
         # In a subquery: otherwise SQLite reads the whole table in the list's order.
         return queryset.filter(pk__in=found.values("pk"))
 
 
 class TroubleFilter(admin.SimpleListFilter):
-    """By the trouble that asking again does not settle: each is a line of "Needs attention"."""
+    """A filter by trouble that another call does not end; each is a line of "Needs attention"."""
 
     title = gettext_lazy("trouble")
     parameter_name = "trouble"
-    contradicted, unrecorded = "contradicted", "unrecorded"
-    open_for_long, lapsed = "open", "lapsed"
+    unknown, contradicted, unreadable = "unknown", "contradicted", "unreadable"
+    unrecorded, open_for_long, lapsed = "unrecorded", "open", "lapsed"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the kinds."""
         return [
+            (self.unknown, _("Said to be paid, not known")),
             (self.contradicted, _("Called paid, not confirmed")),
+            (self.unreadable, _("Answer cannot be read")),
             (self.unrecorded, _("Answer could not be saved")),
             (self.open_for_long, _("Open for more than 30 days")),
             (self.lapsed, _("Given up lately")),
@@ -187,7 +201,9 @@ class TroubleFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
         """Filter the list to one kind."""
         kinds = {
+            self.unknown: unknown,
             self.contradicted: contradicted,
+            self.unreadable: unreadable,
             self.unrecorded: unrecorded,
             self.open_for_long: open_for_long,
             self.lapsed: lapsed,
@@ -200,10 +216,10 @@ class TroubleFilter(admin.SimpleListFilter):
 
 
 class PageFilter(admin.SimpleListFilter):
-    """By payment page: the newest that are on sale, and the chosen one.
+    """A filter by payment page: those that were paid lately, then the newest on sale.
 
-    For any other page, follow the link to its payments from the page's own form. "No page" selects
-    payments that belong to none.
+    The chosen page is always among them. For any other, follow the link to its payments from the
+    page's own form. "No page" selects payments that belong to none.
     """
 
     title = gettext_lazy("payment page")
@@ -212,17 +228,20 @@ class PageFilter(admin.SimpleListFilter):
     none = "none"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the pages; one query, and one more for a chosen page that is not among them."""
+        """Return the pages; two queries, one more for names of pages that are not the newest."""
         newest = PaymentPage.objects.filter(active=True).order_by("-pk")
-        rows = list(newest.values_list("pk", "name")[: OPTIONS - 2])
-        choices = [(str(pk), name) for pk, name in rows[: OPTIONS - 3]]
-        self.is_cut = len(rows) > len(choices)
-        chosen = self.value()
-        page = parse_id(chosen or "")
-        if chosen and page is not None and chosen not in dict(choices):
-            named = PaymentPage.objects.filter(pk=page).values_list("name", flat=True)
-            choices += [(chosen, name) for name in named]
-        return [*choices, (self.none, _("No page"))]
+        names = dict(newest.values_list("pk", "name")[: OPTIONS - 2])
+        pages = list(dict.fromkeys([*_paid_lately(), *names]))
+        self.is_cut = len(pages) > OPTIONS - 3
+        pages = pages[: OPTIONS - 3]
+        chosen = parse_id(self.value() or "")
+        if chosen is not None and chosen not in pages:
+            pages.append(chosen)
+        if missing := [page for page in pages if page not in names]:
+            rows = PaymentPage.objects.filter(pk__in=missing)
+            names.update(rows.values_list("pk", "name"))
+        offered = [(str(page), names[page]) for page in pages if page in names]
+        return [*offered, (self.none, _("No page"))]
 
     def has_output(self) -> bool:
         """Show the filter even without pages: "no page" is a choice."""
@@ -231,9 +250,24 @@ class PageFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
         """Filter the list to the page; a text that is not an id finds nothing."""
         chosen = self.value()
+        return None if chosen is None else queryset.filter(self.condition(chosen))
+
+    @classmethod
+    def condition(cls, chosen: str | None) -> Q:
+        """Return what payments of the chosen page have; all have it without a choice."""
         if chosen is None:
-            return None
-        if chosen == self.none:
-            return queryset.filter(page__isnull=True)
+            return Q()
+        if chosen == cls.none:
+            return Q(page__isnull=True)
         page = parse_id(chosen)
-        return queryset.none() if page is None else queryset.filter(page_id=page)
+        return Q(pk__in=[]) if page is None else Q(page_id=page)
+
+
+def _paid_lately() -> list[int]:
+    """Return the pages of the newest payments, the one with the most first.
+
+    Of a limited number of payments: to count those of a month would read as many rows.
+    """
+    newest = Transaction.objects.order_by("-pk").values_list("page_id", flat=True)[:NEWEST]
+    counted = Counter(page for page in newest if page is not None)
+    return [page for page, _count in counted.most_common(OPTIONS)]

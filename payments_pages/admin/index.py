@@ -1,7 +1,7 @@
 """The lines of "Needs attention" on the app's index page, each with a link to its list."""
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -12,14 +12,15 @@ from django.utils.translation import ngettext
 
 from payments_pages.admin import permissions
 from payments_pages.admin.filters import TroubleFilter
-from payments_pages.admin.formats import format_time, quoted
-from payments_pages.admin.links import reverse_admin, site_name
-from payments_pages.admin.transactions.filters import HoldFilter
+from payments_pages.admin.formats import format_time, quoted_error
+from payments_pages.admin.links import link_to, site_name
+from payments_pages.admin.transactions.filters import HoldFilter, MoneyBackFilter
+from payments_pages.admin.transactions.queue import given_up, waiting_for_decision
 from payments_pages.choices import FulfilmentState, Mode, VerificationState
 from payments_pages.conf import conf
 from payments_pages.staff import ATTENTION_CAP, Attention, read_attention
 
-__all__ = ["Line", "attention_lines", "format_age", "verify_reference_url"]
+__all__ = ["Line", "attention_lines", "format_age", "queue_lines", "verify_reference_url"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,29 +44,40 @@ def attention_lines(request: HttpRequest) -> list[Line] | None:
     return [*_troubles(found, links), *_counted(found, links)]
 
 
+def queue_lines(request: HttpRequest) -> list[Line]:
+    """Return the lines of the two queues of held payments, for the list of all payments."""
+    held, spent = (
+        rows[: ATTENTION_CAP + 1].count() for rows in (waiting_for_decision(), given_up())
+    )
+    links = _Links(site=site_name(request), verifications_shown=False)
+    return _lines(_queues(held, spent, links))
+
+
 def verify_reference_url(request: HttpRequest) -> str:
-    """Return the URL of "Verify a reference"; "" for people without the permission."""
+    """Return the URL of "Verify a reference"; "" without it, or without the permission."""
     if not request.user.has_perm(permissions.VERIFY):
         return ""
-    return reverse_admin(site_name(request), "payments_pages_transaction_verify_reference")
+    return link_to(site_name(request), "payments_pages_transaction_verify_reference")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Links:
-    """URLs of filtered lists on one admin site; blank for a list that the reader may not see."""
+    """URLs of filtered lists on one admin site; blank for a list that it lacks or the reader may not see."""
 
     site: str
     verifications_shown: bool
 
     def transactions(self, **chosen: str) -> str:
-        url = reverse_admin(self.site, "payments_pages_transaction_changelist")
-        return f"{url}?{urlencode(chosen)}"
+        return self._filtered("transaction", chosen)
 
     def verifications(self, **chosen: str) -> str:
         if not self.verifications_shown:
             return ""
-        url = reverse_admin(self.site, "payments_pages_verification_changelist")
-        return f"{url}?{urlencode(chosen)}"
+        return self._filtered("verification", chosen)
+
+    def _filtered(self, model: str, chosen: dict[str, str]) -> str:
+        url = link_to(self.site, f"payments_pages_{model}_changelist")
+        return url and f"{url}?{urlencode(chosen)}"
 
     def trouble(self, kind: str) -> str:
         return self.verifications(**{TroubleFilter.parameter_name: kind})
@@ -80,9 +92,14 @@ def _troubles(found: Attention, links: _Links) -> list[Line]:
             Line(
                 kind="error",
                 text=format_html(
-                    "{} {}", _("A setting is missing or wrong:"), quoted(found.missing)
+                    "{} {}", _("A setting is missing or wrong:"), quoted_error(found.missing)
                 ),
             )
+        )
+    if found.other_site:
+        text = _("These tables belong to another site, so nothing is delivered here:")
+        lines.append(
+            Line(kind="error", text=format_html("{} {}", text, quoted_error(found.other_site)))
         )
     if found.unread:
         text = _("The database could not be read just now: what is below may be incomplete.")
@@ -114,23 +131,15 @@ def _troubles(found: Attention, links: _Links) -> list[Line]:
 def _counted(found: Attention, links: _Links) -> list[Line]:
     """Return a line for each kind of payment or reference that waits for staff."""
     lines = [
+        *_queues(found.held, found.spent, links),
         (
-            found.held,
+            found.money_back,
             ngettext(
-                "%(count)s payment is held: it waits for a decision.",
-                "%(count)s payments are held: they wait for a decision.",
-                found.held,
+                "%(count)s payment was delivered, and then refunded or disputed.",
+                "%(count)s payments were delivered, and then refunded or disputed.",
+                found.money_back,
             ),
-            links.transactions(held=HoldFilter.decision),
-        ),
-        (
-            found.spent,
-            ngettext(
-                "%(count)s delivery has failed for good or too often.",
-                "%(count)s deliveries have failed for good or too often.",
-                found.spent,
-            ),
-            links.transactions(held=HoldFilter.delivery),
+            links.transactions(money_back=MoneyBackFilter.unseen),
         ),
         (
             found.failing,
@@ -151,22 +160,59 @@ def _counted(found: Attention, links: _Links) -> list[Line]:
             links.transactions(fulfilment__state__exact=FulfilmentState.DELIVERING),
         ),
         (
+            found.overrun_asks,
+            ngettext(
+                "%(count)s reference is being confirmed for longer than its lease: the handler may "
+                "hang.",
+                "%(count)s references are being confirmed for longer than their lease: their "
+                "handlers may hang.",
+                found.overrun_asks,
+            ),
+            links.verifications(state__exact=VerificationState.VERIFYING),
+        ),
+        (
             found.unknown,
             ngettext(
-                "%(count)s reference that somebody vouched for is unknown to the service.",
-                "%(count)s references that somebody vouched for are unknown to the service.",
+                "%(count)s reference you asked about is not known to the service.",
+                "%(count)s references you asked about are not known to the service.",
                 found.unknown,
             ),
-            links.verifications(state__exact=VerificationState.UNKNOWN, vouched__exact="1"),
+            links.trouble(TroubleFilter.unknown),
         ),
         *_about_asking(found, links),
         *_left_by_other_mode(found, links),
     ]
+    return _lines(lines)
+
+
+def _lines(counted: Iterable[tuple[int, str, str]]) -> list[Line]:
     return [
         Line(kind="attention", text=text % {"count": _figure(count)}, url=url)
-        for count, text, url in lines
+        for count, text, url in counted
         if count
     ]
+
+
+def _queues(held: int, spent: int, links: _Links) -> Iterator[tuple[int, str, str]]:
+    """Yield (count, text, url) of the two queues of held payments."""
+    yield (
+        held,
+        ngettext(
+            "%(count)s payment is held: it waits for a decision.",
+            "%(count)s payments are held: they wait for a decision.",
+            held,
+        ),
+        links.transactions(held=HoldFilter.decision),
+    )
+    yield (
+        spent,
+        ngettext(
+            "%(count)s delivery has failed for good or too often.",
+            "%(count)s deliveries have failed for good or too often.",
+            spent,
+        ),
+        links.transactions(held=HoldFilter.delivery),
+    )
 
 
 def _about_asking(found: Attention, links: _Links) -> Iterator[tuple[int, str, str]]:
@@ -179,6 +225,15 @@ def _about_asking(found: Attention, links: _Links) -> Iterator[tuple[int, str, s
             found.contradicted,
         ),
         links.trouble(TroubleFilter.contradicted),
+    )
+    yield (
+        found.unreadable,
+        ngettext(
+            "The service’s answers about %(count)s reference cannot be read: tell the site’s administrator.",
+            "The service’s answers about %(count)s references cannot be read: tell the site’s administrator.",
+            found.unreadable,
+        ),
+        links.trouble(TroubleFilter.unreadable),
     )
     yield (
         found.unrecorded,
@@ -201,8 +256,8 @@ def _about_asking(found: Attention, links: _Links) -> Iterator[tuple[int, str, s
     yield (
         found.lapsed,
         ngettext(
-            "%(count)s reference that somebody vouched for is no longer asked about.",
-            "%(count)s references that somebody vouched for are no longer asked about.",
+            "%(count)s reference that was said to be paid is no longer asked about.",
+            "%(count)s references that were said to be paid are no longer asked about.",
             found.lapsed,
         ),
         links.trouble(TroubleFilter.lapsed),

@@ -1,36 +1,51 @@
 """The base of all our lists: as fast over a million rows as over a thousand.
 
 Nothing is counted beyond `CAP`, no filter reads the table for its choices, and a reader can sort
-only by columns with an index. A list with a drill-down by date names its field:
+only by columns with an index. A list that `DaysFilter` filters names its field:
 
     class TransactionAdmin(ReadOnlyAdmin):
-        period_field = "paid_at"         # instead of date_hierarchy
+        list_filter = (("paid_at", DaysFilter),)
+        time_field = "paid_at"           # instead of date_hierarchy
         index_orders = {"fulfilment__": "-fulfilment__transaction_id"}
 
 `index_orders`: if a query parameter starts with that prefix, order by that column instead of by
 `-pk`. The order is the same, but an index of the filtered table then serves filter and order.
 
-A template of one model extends `admin/payments_pages/change_list.html`, whose block
-`date_hierarchy` shows `cl.periods` by `admin/payments_pages/periods.html`.
+A template of one model extends `admin/payments_pages/change_list.html`, whose blocks `nothing` and
+`nothing_found` are what is said in place of an empty table.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.contrib import admin, messages
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ORDER_VAR, SEARCH_VAR, ChangeList
 from django.core.paginator import Paginator
+from django.db import DataError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
-from payments_pages.admin.date_drilldown import Periods
+from payments_pages.ids import parse_id
 
-__all__ = ["CAP", "CappedChangeList", "CappedPaginator", "ListAdmin"]
+__all__ = ["CAP", "CappedChangeList", "CappedPaginator", "ListAdmin", "Names", "Several"]
+
+Names: TypeAlias = list[str] | tuple[str, ...]
+Several: TypeAlias = list[Any] | tuple[Any, ...]
+"""What Django takes for options such as `list_display`.
+
+Our admin classes name these types, so that a subclass may have a longer or shorter option, or a
+list in place of a tuple (docs/cases.md F10).
+"""
 
 CAP = 10_000
 """Rows that a list counts and shows; to see older ones, filter the list (our decision)."""
+
+
+_REFUSED = frozenset({"iregex", "range", "regex"})
+"""Lookups that a list does not take from an address."""
 
 
 class CappedPaginator(Paginator):  # type: ignore[type-arg]  # generic for mypy only
@@ -63,7 +78,7 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # generic for mypy 
 
 
 class CappedChangeList(ChangeList):
-    """A list with a capped count, an order that an index serves, and our drill-down by date."""
+    """A list with a capped count, and an order that an index serves."""
 
     capped = False
 
@@ -72,15 +87,16 @@ class CappedChangeList(ChangeList):
         """Return `CAP` as people write it."""
         return f"{CAP:,}"
 
-    @cached_property
-    def periods(self) -> Periods | None:
-        """Return the drill-down by date, if this list has one."""
-        field = getattr(self.model_admin, "period_field", None)
-        return Periods(self, field) if field else None
-
     def get_results(self, request: HttpRequest) -> None:
-        """Read one page of rows."""
-        super().get_results(request)
+        """Read one page of rows.
+
+        A filter in the URL that no database can answer, such as `paid_at__year=0`, leads back to
+        the list, as Django does with one that it cannot read.
+        """
+        try:
+            super().get_results(request)
+        except (ValueError, OverflowError, DataError) as error:
+            raise IncorrectLookupParameters(error) from error
         self.capped = getattr(self.paginator, "capped", False)
         if self.capped:
             # Otherwise the search form would show the cap as the number of results.
@@ -88,7 +104,7 @@ class CappedChangeList(ChangeList):
 
     def _get_default_ordering(self) -> Any:
         """Return the order of the index that serves the filters, or the list's own."""
-        field = getattr(self.model_admin, "period_field", None)
+        field = getattr(self.model_admin, "time_field", None)
         if field and self._is_bounded(field):
             return [f"-{field}", "-pk"]
         orders: Mapping[str, str] = getattr(self.model_admin, "index_orders", {})
@@ -99,9 +115,9 @@ class CappedChangeList(ChangeList):
 
     def _is_bounded(self, field: str) -> bool:
         """Say whether the filters leave only rows that have a time."""
-        bounds = (f"{field}__{lookup}" for lookup in ("gt", "gte", "lt", "lte"))
+        bounds = (f"{field}__{lookup}" for lookup in ("gt", "gte", "lt", "lte", "from", "to"))
         has_time = self.params.get(f"{field}__isnull") in {"False", "0"}
-        return has_time or any(bound in self.params for bound in bounds)
+        return has_time or any(self.params.get(bound) for bound in bounds)
 
     def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
         """Return the order asked for, or the default; within a period that is the order by time.
@@ -117,10 +133,10 @@ class CappedChangeList(ChangeList):
         return list(super().get_ordering(request, queryset.order_by()))
 
     def _may_sort(self, part: str) -> bool:
-        number = part.lstrip("-")
-        if not number.isdecimal() or int(number) >= len(self.list_display):
+        number = parse_id(part.lstrip("-"))
+        if number is None or number >= len(self.list_display):
             return False
-        return self.sortable_by is None or self.list_display[int(number)] in self.sortable_by
+        return self.sortable_by is None or self.list_display[number] in self.sortable_by
 
     def _get_deterministic_ordering(self, ordering: Any) -> list[Any]:
         """Break ties by pk in the direction of the last column, as the index (time, pk) does."""
@@ -137,10 +153,15 @@ class ListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at r
     show_full_result_count = False
     list_per_page = 100
     paginator = CappedPaginator
-    period_field: str | None = None
-    """The indexed DateTimeField that the list can be drilled down by."""
+    time_field: str | None = None
+    """The indexed DateTimeField of the list's `DaysFilter`."""
     index_orders: Mapping[str, str] = {}
     """By the prefix of a query parameter, the order of its filter's index."""
+
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
+        """Refuse what no filter of ours asks, and what databases fail at, each in its own way."""
+        allowed: bool = super().lookup_allowed(lookup, value, request)
+        return allowed and lookup.rpartition("__")[2] not in _REFUSED
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """Return our list."""

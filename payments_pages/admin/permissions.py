@@ -12,6 +12,7 @@ __all__ = [
     "ATTRIBUTE",
     "CUSTOMERS",
     "EXPORT",
+    "FORGET_CARDS",
     "NOTE",
     "REJECT",
     "REMOVE_PAGES",
@@ -27,6 +28,7 @@ APPROVE: Final = "payments_pages.approve_fulfilment"
 ATTRIBUTE: Final = "payments_pages.attribute_transaction"
 CUSTOMERS: Final = "payments_pages.view_customer_details"
 EXPORT: Final = "payments_pages.export_transaction"
+FORGET_CARDS: Final = "payments_pages.forget_savedcard"
 NOTE: Final = "payments_pages.note_transaction"
 REJECT: Final = "payments_pages.reject_fulfilment"
 REMOVE_PAGES: Final = "payments_pages.remove_paymentpage"

@@ -4,12 +4,12 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.urls import URLPattern
 
-from payments_pages.admin.links import reverse_admin
+from payments_pages.admin.links import link_to, reverse_admin
 from payments_pages.admin.lists import ListAdmin
 from payments_pages.db import outside_transactions
 from payments_pages.models import PaymentPage
 
-__all__ = ["PagesPart", "ReadOnlyAdmin", "ServiceAdmin"]
+__all__ = ["PagesAdminMixin", "ReadOnlyAdmin", "ServiceAdmin"]
 
 
 class ServiceAdmin(ListAdmin):
@@ -27,6 +27,10 @@ class ServiceAdmin(ListAdmin):
     def reverse(self, name: str, *args: object) -> str:
         """Return the URL called `admin:<name>` of this admin site."""
         return reverse_admin(self.admin_site.name, name, *args)
+
+    def link_to(self, name: str, *args: object) -> str:
+        """Return the same URL, of a page that another admin class of ours has; "" without it."""
+        return link_to(self.admin_site.name, name, *args)
 
     def get_urls(self) -> list[URLPattern]:
         """Exempt every view from `ATOMIC_REQUESTS`: each may call the service."""
@@ -49,8 +53,8 @@ class ReadOnlyAdmin(ServiceAdmin):
         return False
 
 
-class PagesPart(ServiceAdmin):
-    """The base of the parts of the payment pages' admin."""
+class PagesAdminMixin(ServiceAdmin):
+    """The base of the mixins of the payment pages' admin: the URLs that they need."""
 
     def list_url(self) -> str:
         """Return the URL of the list."""

@@ -7,11 +7,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from payments_pages.choices import FulfilmentState
+from payments_pages.choices import FulfilmentState, Reason
 from payments_pages.confirmation import is_quiet
-from payments_pages.models import Transaction
+from payments_pages.models import Fulfilment, Transaction
 
-__all__ = ["delivery_status", "payment_status", "payment_word"]
+__all__ = ["delivery_status", "payment_and_delivery", "payment_status", "payment_word"]
 
 GOOD, WAITING, ATTENTION, ENDED = "good", "waiting", "attention", "ended"
 
@@ -37,6 +37,22 @@ _DELIVERY: Final[Mapping[str, tuple[str, str, object]]] = {
 }
 """The states in one or two words, so that the list's six columns fit."""
 
+_REASONS: Final[Mapping[str, object]] = {
+    Reason.NOT_SUCCESS: _("not a success"),
+    Reason.MODE_MISMATCH: _("other mode"),
+    Reason.UNATTRIBUTED: _("no page"),
+    Reason.PAGE_NOT_ON_SALE: _("page not on sale"),
+    Reason.CURRENCY_MISMATCH: _("other currency"),
+    Reason.AMOUNT_INVALID: _("amount unreadable"),
+    Reason.AMOUNT_MISMATCH: _("paid less"),
+    Reason.ATTRIBUTION_CONFLICT: _("two claims"),
+    Reason.DUPLICATE_PAYMENT: _("paid before"),
+    Reason.ATTEMPTS_SPENT: _("failed too often"),
+    Reason.PERMANENT_ERROR: _("cannot succeed"),
+    Reason.TAKEN_BACK: _("rejection taken back"),
+}
+"""The reasons of a hold in two or three words, below its state; the whole one is the title."""
+
 
 def payment_word(status: str) -> str:
     """Return the service's status in the reader's language; an unknown status verbatim."""
@@ -58,6 +74,26 @@ def delivery_status(transaction: Transaction) -> SafeString:
     if fulfilment.state == FulfilmentState.HELD and is_quiet(fulfilment):
         return _cell(ENDED, "⇄", _("another site’s"))
     return _cell(*_DELIVERY.get(fulfilment.state, (WAITING, "?", fulfilment.state)))
+
+
+def payment_and_delivery(transaction: Transaction) -> SafeString:
+    """Render both states in one cell, and the reason below; the delivery alone where it is done."""
+    fulfilment: Fulfilment | None = getattr(transaction, "fulfilment", None)
+    if fulfilment is None:
+        return payment_status(transaction)
+    delivery = delivery_status(transaction)
+    if fulfilment.state == FulfilmentState.DELIVERED and transaction.status == "success":
+        return delivery
+    states = format_html("{} {}", payment_status(transaction), delivery)
+    reason = _REASONS.get(fulfilment.reason)
+    if reason is None:
+        return states
+    return format_html(
+        '{} <span class="pp-reason" title="{}">{}</span>',
+        states,
+        fulfilment.get_reason_display(),
+        reason,
+    )
 
 
 def _cell(kind: str, shape: str, word: object) -> SafeString:

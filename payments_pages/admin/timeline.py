@@ -5,15 +5,18 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from payments_pages.admin.formats import format_time
+from payments_pages.admin.formats import format_time_in_parts
+from payments_pages.admin.statuses import payment_word
 from payments_pages.choices import Attributed, EventKind, Reason
 from payments_pages.client import json_text
 from payments_pages.models import Event, Transaction, Verification
+from payments_pages.staff import find_sentence, split_class
 
 __all__ = ["MOST", "Line", "Timeline", "build_timeline"]
 
@@ -26,6 +29,30 @@ _YEAR_2200 = 7_258_118_400
 _LAST_YEAR = 2200
 """A later start is a mistake; and adding an offset to a date in year 9999 would overflow."""
 _ATTEMPT = re.compile(r"attempt (\d+)(?:: (.*))?", re.DOTALL)
+_LOGGED: Final[Mapping[str, object]] = {
+    "action": gettext_lazy("payer’s step"),
+    "auth": gettext_lazy("bank’s check"),
+    "close": gettext_lazy("page closed"),
+    "error": gettext_lazy("error"),
+    "input": gettext_lazy("payer typed"),
+    "open": gettext_lazy("page opened"),
+    "success": gettext_lazy("success"),
+}
+"""The kinds of lines that services of this kind are known to log; any other is shown verbatim."""
+_MESSAGES: Final[Mapping[str, object]] = {
+    "Attempted to pay": gettext_lazy("Attempted to pay"),
+    "Attempted to pay with card": gettext_lazy("Attempted to pay with card"),
+    "Card accepted": gettext_lazy("Card accepted"),
+    "Card details sent": gettext_lazy("Card details sent"),
+    "Card refused": gettext_lazy("Card refused"),
+    "Opened the page": gettext_lazy("Opened the page"),
+    "Sent the card's details": gettext_lazy("Sent the card's details"),
+    "Successfully paid with card": gettext_lazy("Successfully paid with card"),
+}
+"""The messages that such services are known to log; any other is shown verbatim."""
+_FAILURES: Final = frozenset(
+    {EventKind.DELIVERY_FAILED, EventKind.HELD, EventKind.VERIFICATION_FAILED}
+)
 HIDDEN = "•••"
 
 
@@ -43,13 +70,13 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """The lines, oldest first; `errors` are the lines of deliveries that failed.
+    """The lines, oldest first; `notes` are those of them that staff wrote as a note.
 
     `shortened`: there are older events that are not shown.
     """
 
     lines: list[Line]
-    errors: list[Line]
+    notes: list[Line]
     shortened: bool
 
 
@@ -74,21 +101,19 @@ def build_timeline(
     )
     return Timeline(
         lines=sorted([*theirs[-MOST:], *asked, *ours], key=lambda line: line.at),
-        errors=[_line(event) for event in reversed(newest[:MOST]) if _is_error(event)],
+        notes=[_line(event) for event in reversed(newest[:MOST]) if event.kind == EventKind.NOTED],
         shortened=len(newest) > MOST,
     )
 
 
-def _is_error(event: Event) -> bool:
-    """Say whether a delivery failed; the detail of a hold by the policy is no error."""
-    held = event.kind == EventKind.HELD and event.detail not in Reason.values
-    return event.kind == EventKind.DELIVERY_FAILED or held
+def _shown(moment: dt.datetime) -> SafeString:
+    return format_time_in_parts(moment, zone=True)
 
 
 def _line(event: Event) -> Line:
     return Line(
         at=event.happened_at,
-        time=format_time(event.happened_at),
+        time=_shown(event.happened_at),
         what=str(event.get_kind_display()),
         by=str(event.get_door_display()),
         actor=event.actor,
@@ -100,17 +125,17 @@ def _asking_lines(row: Verification) -> Iterator[Line]:
     """Yield when the reference came in, and the last failed call; neither is stored as an event."""
     yield Line(
         at=row.created_at,
-        time=format_time(row.created_at),
+        time=_shown(row.created_at),
         what=str(EventKind.RECEIVED.label),
         by=str(row.get_first_door_display()),
     )
     if row.last_error and row.asked_at is not None:
         yield Line(
             at=row.asked_at,
-            time=format_time(row.asked_at),
+            time=_shown(row.asked_at),
             what=str(EventKind.VERIFICATION_FAILED.label),
             by=_("service"),
-            detail=row.last_error,
+            detail=_error_of(row.last_error),
         )
 
 
@@ -123,10 +148,25 @@ def _detail_of(event: Event) -> str:
         known = source in Attributed.values
         words = [str(Attributed(source).label) if known else source]
         return ", ".join(words + [_("overpaid") if word == "overpaid" else word for word in more])
+    if event.kind == EventKind.STATUS_CHANGED:
+        return " → ".join(map(payment_word, event.detail.split(" → ")))
+    if event.kind in _FAILURES:
+        return _error_of(event.detail)
     if match := _ATTEMPT.fullmatch(event.detail):
-        words = [_("attempt %(number)s") % {"number": match[1]}]
-        return ": ".join(words + [part for part in match.groups()[1:] if part])
+        attempt = _("attempt %(number)s") % {"number": match[1]}
+        status = payment_word(match[2] or "")
+        # The service has answered: what it says is the news, and not how often it was asked.
+        return f"{status} ({attempt})" if status else attempt
     return event.detail
+
+
+def _error_of(stored: str) -> str:
+    """Return a stored error: a sentence of ours in the reader's language, its class after it."""
+    name, text = split_class(stored)
+    sentence = find_sentence(text)
+    if sentence is None:
+        return stored
+    return f"{sentence} ({name})" if name else str(sentence)
 
 
 def _service_lines(transaction: Transaction, *, customers_shown: bool) -> Iterator[Line]:
@@ -144,10 +184,18 @@ def _service_lines(transaction: Transaction, *, customers_shown: bool) -> Iterat
         yield Line(
             at=at,
             time=time,
-            what=kind or _("log"),
+            what=str(_LOGGED.get(kind, (kind if customers_shown else "") or _("log"))),
             by=_("service"),
-            detail=HIDDEN if message and kind == "input" and not customers_shown else message,
+            detail=_message(message, customers_shown=customers_shown),
         )
+
+
+def _message(message: str, *, customers_shown: bool) -> str:
+    """Return a message of the log; what is not known may quote the payer, and is hidden."""
+    known = _MESSAGES.get(message)
+    if known is not None:
+        return str(known)
+    return message if customers_shown or not message else HIDDEN
 
 
 def _time_of(
@@ -156,7 +204,7 @@ def _time_of(
     """Return the time of a line of the log: to sort by, and to show (or its offset)."""
     offset = dt.timedelta(seconds=after or 0)
     if start is not None and start.year < _LAST_YEAR:
-        return start + offset, format_time(start + offset)
+        return start + offset, _shown(start + offset)
     first = transaction.paid_at or transaction.verified_at
     return first, "" if after is None else _("+%(seconds)s s") % {"seconds": round(after)}
 

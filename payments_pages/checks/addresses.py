@@ -1,6 +1,7 @@
 """Checks of the URLs of the service and of this site."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -9,20 +10,19 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register  # n
 from django.urls import NoReverseMatch, Resolver404, reverse
 from django.utils import translation
 
-from payments_pages.checks.values import is_texts
 from payments_pages.choices import Mode
-from payments_pages.client import is_loopback
+from payments_pages.client import checked_proxy, is_loopback
 from payments_pages.conf import conf
+from payments_pages.exceptions import ConfigurationError
 from payments_pages.pages import is_origin, is_reserved, is_safe
-from payments_pages.signatures import ALGORITHMS
 
 __all__ = [
     "check_addresses",
     "check_languages",
     "check_own_address",
+    "check_proxy",
     "check_site_is_known",
     "check_urls",
-    "check_webhook",
 ]
 
 _LANGUAGES = 3
@@ -100,6 +100,23 @@ def _is_live() -> bool:
     return conf.get("MODE") == Mode.LIVE or prefixed
 
 
+@register(Tags.security)
+def check_proxy(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
+    """E037: PROXY is no URL of a proxy. E038: there is no file at CA_BUNDLE."""
+    messages: list[CheckMessage] = []
+    try:
+        checked_proxy(conf.proxy or "http://localhost:1")
+    except ConfigurationError:
+        message = "PAYMENTS_PAGES['PROXY'] is not the URL of a proxy that calls can go through."
+        hint = '"PROXY": "http://host:port"'
+        messages.append(Error(message, hint=hint, id="payments_pages.E037"))
+    if conf.ca_bundle and not Path(conf.ca_bundle).exists():
+        message = "PAYMENTS_PAGES['CA_BUNDLE'] names no file: every call to the service would fail."
+        hint = '"CA_BUNDLE": the path of a file of PEM certificates'
+        messages.append(Error(message, hint=hint, id="payments_pages.E038"))
+    return messages
+
+
 @register(Tags.urls)
 def check_urls(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
     """E015: the app's URLs are not included. E016: the result view does not exist."""
@@ -146,35 +163,3 @@ def check_languages(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
     hint = 'Outside of i18n_patterns(): path("payments/", include("payments_pages.urls"))'
     message = "The URL that payers come back to depends on the language."
     return [Warning(message, hint=hint, id="payments_pages.W022")]
-
-
-@register(Tags.security)
-def check_webhook(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """E017: unknown algorithm. E018: malformed secrets. W004: only one of header and algorithm."""
-    messages: list[CheckMessage] = []
-    header, algorithm = conf.get("WEBHOOK_HEADER"), conf.get("WEBHOOK_ALGORITHM")
-    if algorithm and algorithm not in ALGORITHMS:
-        hint = '"WEBHOOK_ALGORITHM": "sha256" or "sha512", as the service says'
-        messages.append(
-            Error(
-                "PAYMENTS_PAGES['WEBHOOK_ALGORITHM'] is unknown.",
-                hint=hint,
-                id="payments_pages.E017",
-            )
-        )
-    secrets = conf.get("WEBHOOK_SECRETS")
-    is_written = secrets is not None and not callable(secrets)  # checks call no vault
-    if is_written and not is_texts((secrets,) if isinstance(secrets, str) else secrets):
-        hint = '"WEBHOOK_SECRETS": (new, old), or leave it out: then it is the secret key'
-        messages.append(
-            Error(
-                "PAYMENTS_PAGES['WEBHOOK_SECRETS'] is malformed.",
-                hint=hint,
-                id="payments_pages.E018",
-            )
-        )
-    if bool(header) != bool(algorithm):
-        hint = '"WEBHOOK_HEADER": "x-lahza-signature", "WEBHOOK_ALGORITHM": "sha256"'
-        message = "The webhook refuses every message until both header and algorithm are set."
-        messages.append(Warning(message, hint=hint, id="payments_pages.W004"))
-    return messages

@@ -10,8 +10,9 @@ from django.utils.module_loading import import_string
 from payments_pages.choices import Mode
 from payments_pages.conf import KEYS, conf
 from payments_pages.confirmation import PLAIN_FUNCTION, is_unfinished, takes_one_argument
+from payments_pages.presets import PRESETS
 
-__all__ = ["check_handler", "check_keys", "check_mode"]
+__all__ = ["check_handler", "check_keys", "check_mode", "check_service", "check_test_key"]
 
 
 @register(Tags.compatibility)
@@ -29,7 +30,7 @@ def check_keys(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
     messages: list[CheckMessage] = [
         Error(f"PAYMENTS_PAGES[{key!r}] is missing.", hint=hint, id="payments_pages.E001")
         for key, hint in _REQUIRED.items()
-        if found.get(key) in (None, "") and not (key == "SECRET_KEY" and callable(found.get(key)))
+        if conf.get(key) in (None, "")
     ]
     for key in found:
         if key not in KEYS:
@@ -45,17 +46,31 @@ def check_keys(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
     return messages
 
 
+_SERVICES = ", ".join(f'"{name}"' for name in PRESETS)
 _REQUIRED = {
-    "SECRET_KEY": '"SECRET_KEY": env("PAYMENTS_PAGES_SECRET_KEY")',
-    "BASE_URL": '"BASE_URL": the address of the service\'s API, from its documentation',
-    "PAY_URL": '"PAY_URL": the address under which the service shows pages',
+    "SECRET_KEY": '"SECRET_KEY": os.environ["PAYMENTS_PAGES_SECRET_KEY"]',
+    "BASE_URL": f'"SERVICE": one of {_SERVICES}; or "BASE_URL": the address of the service\'s API',
+    "PAY_URL": '"SERVICE" as for BASE_URL; or "PAY_URL": where the service shows pages',
     "HANDLER": '"HANDLER": "shop.handlers.deliver"',
 }
 
 
 @register(Tags.compatibility)
+def check_service(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
+    """E035: SERVICE names no preset."""
+    name = conf.get("SERVICE")
+    if name is None or (isinstance(name, str) and name in PRESETS):
+        return []
+    close = difflib.get_close_matches(str(name).lower(), PRESETS, n=1)
+    meant = f"Did you mean {close[0]!r}? " if close else ""
+    hint = f'{meant}"SERVICE": one of {_SERVICES}; or set BASE_URL and PAY_URL yourself'
+    message = f"PAYMENTS_PAGES['SERVICE'] names no service that is known here: {name!r}."
+    return [Error(message, hint=hint, id="payments_pages.E035")]
+
+
+@register(Tags.compatibility)
 def check_mode(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """E005: unknown mode. E006: MODE contradicts the key. W002: a test key with DEBUG off. W007: MODE is not set and the key is a callable."""
+    """E005: unknown mode. E042: the public key in place of the secret one. E006: MODE contradicts the key. W007: MODE is not set and the key is a callable."""
     key = conf.get("SECRET_KEY")
     mode, prefix = conf.get("MODE"), _prefix(key)
     if mode is not None and mode not in Mode.values:
@@ -73,6 +88,12 @@ def check_mode(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
             if mode
             else [Warning(_MODE_IN_A_VAULT, hint='"MODE": "live"', id="payments_pages.W007")]
         )
+    if _is_public(key):
+        hint = '"SECRET_KEY": the one that begins with sk_test_ or sk_live_'
+        message = (
+            "PAYMENTS_PAGES['SECRET_KEY'] is the public key, by which nothing can be verified."
+        )
+        return [Error(message, hint=hint, id="payments_pages.E042")]
     if mode is None and prefix is None and key:
         hint = '"MODE": "test" or "live"'
         return [
@@ -85,16 +106,27 @@ def check_mode(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
     if mode is not None and prefix is not None and mode != prefix:
         hint = f'"MODE": "{prefix}", or leave it out'
         return [Error("MODE contradicts the key's prefix.", hint=hint, id="payments_pages.E006")]
-    if (mode or prefix) == Mode.TEST and not settings.DEBUG:
-        hint = "Use a live key in production; with a test key no money moves."
-        return [Warning("A test key is used with DEBUG off.", hint=hint, id="payments_pages.W002")]
     return []
+
+
+@register(Tags.security, deploy=True)
+def check_test_key(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
+    """W002: a test key with DEBUG off."""
+    mode = conf.get("MODE") or _prefix(conf.get("SECRET_KEY"))
+    if mode != Mode.TEST or settings.DEBUG:
+        return []
+    hint = "Use a live key in production; with a test key no money moves."
+    return [Warning("A test key is used with DEBUG off.", hint=hint, id="payments_pages.W002")]
 
 
 _MODE_IN_A_VAULT = (
     "SECRET_KEY is a callable and MODE is not set: the callable is called for every reference, and "
     "while it fails no reference can be saved for the sweep."
 )
+
+
+def _is_public(key: object) -> bool:
+    return isinstance(key, str) and key.strip().startswith("pk_")
 
 
 def _prefix(key: object) -> str | None:

@@ -1,15 +1,16 @@
-"""Checks of numbers, patterns and texts in the settings, and of the database's settings."""
+"""Checks of numbers and patterns in the settings."""
 
+import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
-from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 - Django's own name
+from django.core.checks import CheckMessage, Error, Tags, register
 
 from payments_pages.conf import conf
 from payments_pages.confirmation import STEPS
 
-__all__ = ["check_database", "check_numbers", "check_patterns", "check_texts", "is_texts"]
+__all__ = ["check_numbers", "check_patterns", "is_texts"]
 
 _POSITIVE = (
     "CONNECT_TIMEOUT",
@@ -23,23 +24,26 @@ _POSITIVE = (
     "UNKNOWN_IN_ALL",
     "UNKNOWN_PER_ADDRESS",
 )
-_TEXTS = ("MERCHANT_NAME", "MERCHANT_CONTACT", "WHAT_HAPPENS_NEXT")
 
 
 @register(Tags.compatibility)
 def check_numbers(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """E009: a time or count is not above zero. E010: the decimals of a currency are malformed."""
+    """E009: a time or count is not above zero, or infinite. E010: malformed decimals of a currency. E039: RESULT_CSP is no bool."""
     messages: list[CheckMessage] = [
         Error(
-            f"PAYMENTS_PAGES[{key!r}] must be a number above zero.",
+            f"PAYMENTS_PAGES[{key!r}] must be a finite number above zero.",
             hint=f'"{key}": 10',
             id="payments_pages.E009",
         )
         for key in _POSITIVE
         if (value := conf.get(key)) is not None and not _is_positive(value)
     ]
+    if not isinstance(conf.get("RESULT_CSP", True), bool):
+        message = "PAYMENTS_PAGES['RESULT_CSP'] is neither True nor False."
+        hint = '"RESULT_CSP": False, to leave the policy of payers\' pages to the site'
+        messages.append(Error(message, hint=hint, id="payments_pages.E039"))
     currencies = conf.get("CURRENCIES", {})
-    if not isinstance(currencies, dict) or not all(map(_is_exponent, currencies.items())):
+    if not isinstance(currencies, Mapping) or not all(map(_is_exponent, currencies.items())):
         hint = '"CURRENCIES": {"EGP": 2}: decimals as this service counts them, not ISO 4217'
         messages.append(
             Error("PAYMENTS_PAGES['CURRENCIES'] is malformed.", hint=hint, id="payments_pages.E010")
@@ -48,7 +52,7 @@ def check_numbers(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
 
 
 def _is_positive(value: object) -> bool:
-    return not isinstance(value, bool) and isinstance(value, int | float) and value > 0
+    return not isinstance(value, bool) and isinstance(value, int | float) and 0 < value < math.inf
 
 
 def _is_exponent(item: tuple[object, object]) -> bool:
@@ -116,42 +120,3 @@ def _compiles(pattern: object) -> bool:
     except re.error:
         return False
     return isinstance(pattern, str)
-
-
-@register(Tags.compatibility)
-def check_texts(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """E019: a text for payers is neither a text nor a dict of texts by language."""
-    return [
-        Error(
-            f"PAYMENTS_PAGES[{key!r}] is neither a text nor a dict of texts.",
-            hint=f'"{key}": "…", or {{"en": "…", "ar": "…"}}',
-            id="payments_pages.E019",
-        )
-        for key in _TEXTS
-        if not _is_text_by_language(conf.get(key, ""))
-    ]
-
-
-def _is_text_by_language(value: object) -> bool:
-    if not isinstance(value, dict):
-        return isinstance(value, str)
-    return bool(value) and all(isinstance(text, str) for pair in value.items() for text in pair)
-
-
-@register(Tags.compatibility)
-def check_database(app_configs: object, **_kwargs: Any) -> list[CheckMessage]:
-    """W003: SQLite without IMMEDIATE transactions. E024: USE_TZ is off. Reads settings only."""
-    messages: list[CheckMessage] = []
-    if not settings.USE_TZ:
-        message = "The service's times have time zones, which cannot be stored with USE_TZ off."
-        messages.append(Error(message, hint="USE_TZ = True", id="payments_pages.E024"))
-    for alias, database in settings.DATABASES.items():
-        sqlite = str(database.get("ENGINE", "")).endswith("sqlite3")
-        mode = str(database.get("OPTIONS", {}).get("transaction_mode", "")).upper()
-        if sqlite and mode not in {"IMMEDIATE", "EXCLUSIVE"}:
-            hint = f'DATABASES[{alias!r}]["OPTIONS"] = {{"transaction_mode": "IMMEDIATE", "timeout": 20}}'
-            message = (
-                f"SQLite database {alias!r} starts transactions that fail when another one writes."
-            )
-            messages.append(Warning(message, hint=hint, id="payments_pages.W003"))
-    return messages

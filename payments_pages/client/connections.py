@@ -6,7 +6,7 @@ has time left, without a watchdog thread. The look-up of a name cannot be cut sh
 counts, and a call that has none left after it fails.
 
 This stands on parts of urllib3 and requests that are not documented for it: `_new_conn`,
-`response_class`, `ConnectionCls`, `pool_classes_by_scheme`, `HTTPAdapter.build_response` and
+`response_class`, `ConnectionCls`, `pool_classes_by_scheme` (also of a proxy's pools), `HTTPAdapter.build_response` and
 `Session.send`. They were read in urllib3 2.8 and requests 2.34; the newest of both are tested nightly.
 """
 
@@ -32,7 +32,14 @@ from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 from payments_pages.credentials import SecretKey, read_key
 from payments_pages.limits import Limits
 
-__all__ = ["BearerKey", "Deadline", "DeadlineAdapter", "thread_session", "under"]
+__all__ = [
+    "BearerKey",
+    "Deadline",
+    "DeadlineAdapter",
+    "Session",
+    "thread_session",
+    "under",
+]
 
 PIECE: Final = 16 * 1024
 
@@ -183,6 +190,9 @@ class _BoundHTTPSPool(urllib3.connectionpool.HTTPSConnectionPool):
     ConnectionCls = _BoundHTTPSConnection
 
 
+_POOLS: Final = {"http": _BoundHTTPPool, "https": _BoundHTTPSPool}
+
+
 class DeadlineAdapter(requests.adapters.HTTPAdapter):
     """The adapter of requests for connections that keep the deadline of `under()`."""
 
@@ -198,10 +208,13 @@ class DeadlineAdapter(requests.adapters.HTTPAdapter):
     def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
         """Make the pools, of our connection classes."""
         super().init_poolmanager(*arguments, **named)
-        self.poolmanager.pool_classes_by_scheme = {
-            "http": _BoundHTTPPool,
-            "https": _BoundHTTPSPool,
-        }
+        self.poolmanager.pool_classes_by_scheme = _POOLS
+
+    def proxy_manager_for(self, proxy: Any, **named: Any) -> Any:
+        """Make the pools of a proxy, of our connection classes as well."""
+        manager = super().proxy_manager_for(proxy, **named)
+        manager.pool_classes_by_scheme = _POOLS
+        return manager
 
 
 class BearerKey(requests.auth.AuthBase):
@@ -225,7 +238,7 @@ class BearerKey(requests.auth.AuthBase):
         return read_key(self._source)
 
 
-class _Session(requests.Session):
+class Session(requests.Session):
     """A session that follows no redirect, keeps no cookie and reads no environment."""
 
     def __init__(self) -> None:
@@ -247,10 +260,10 @@ class _Session(requests.Session):
 _threads = threading.local()
 
 
-def thread_session() -> _Session:
+def thread_session() -> Session:
     """Return this thread's session; a forked child gets a new one."""
     pid, session = getattr(_threads, "session", (None, None))
     if session is None or pid != os.getpid():
-        session = _Session()
+        session = Session()
         _threads.session = (os.getpid(), session)
     return session

@@ -22,6 +22,8 @@ def get_client() -> Client:
         base_url=conf.base_url,
         limits=conf.limits,
         unknown_statuses=conf.unknown_statuses,
+        proxy=conf.proxy,
+        ca_bundle=conf.ca_bundle,
         before_call=_refuse_open_transaction,
         gates=GATES,
     )

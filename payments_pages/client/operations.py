@@ -87,6 +87,8 @@ class Client:
     - `unknown_statuses`: HTTP statuses that mean "unknown now" when the service's envelope comes
       with them. The interface shows none; 404 is the likely one, 400 has been seen.
     - `before_call`: called with the operation's name before every call; refuses it by raising.
+    - `proxy`: `http://host:port` of a proxy that calls go through, in a tunnel that hides them.
+    - `ca_bundle`: the file of the certificate authorities to trust, in place of those of requests.
     - `gates`: shared by the clients of a process; counts the calls that wait, and stops calls to a
       service that keeps failing, for a while. None: neither is done.
 
@@ -101,6 +103,7 @@ class Client:
         limits: Limits = DEFAULT_LIMITS,
         unknown_statuses: Collection[int] = (404,),
         before_call: Callable[[str], None] | None = None,
+        proxy: str | None = None,
         ca_bundle: str | None = None,
         gates: Gates | None = None,
     ) -> None:
@@ -108,6 +111,7 @@ class Client:
             secret_key=secret_key,
             base_url=base_url,
             limits=limits,
+            proxy=proxy,
             ca_bundle=ca_bundle,
             gates=gates,
         )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, NoReturn, Self
 
+from payments_pages.card_codes import CardCode
 from payments_pages.client.fields import FieldReader, read_integer
 from payments_pages.client.payloads import clean_text, json_text, storable
 from payments_pages.exceptions import InvalidResponse, UnreadablePage
@@ -166,7 +167,8 @@ class TransactionResource:
 
     `status` is as it came; only exactly `"success"` is a success. `amount` and `fees` are in minor
     units of `currency`. An amount that cannot be read is None, and `amount_text` then has its text.
-    No field has the reusable card code, and no repr has the payer's data.
+    No repr has the payer's data. `card_code` alone has the reusable card code, and hides it. It is
+    None unless the service says that this card, and nothing else than a card, may be charged again.
     """
 
     reference: str
@@ -189,6 +191,7 @@ class TransactionResource:
     customer: dict[str, Any] = field(repr=False)
     customer_email: str = field(repr=False)
     unreadable: dict[str, str] = field(default_factory=dict, repr=False)
+    card_code: CardCode | None = field(default=None, repr=False)
 
     @classmethod
     def from_payload(cls, payload: Any) -> Self:
@@ -226,6 +229,7 @@ class TransactionResource:
             customer=customer,
             customer_email=email[: MAX_LENGTHS["email"]] if isinstance(email, str) else "",
             unreadable=read.unreadable,
+            card_code=_reusable_code(payload.get("authorization")),
         )
 
     def in_ascii(self) -> Self:
@@ -301,6 +305,19 @@ def _escaped(value: Any) -> Any:
     if isinstance(value, dict):
         return {_escaped(name): _escaped(item) for name, item in value.items()}
     return [_escaped(item) for item in value] if isinstance(value, list) else value
+
+
+def _reusable_code(authorization: Any) -> CardCode | None:
+    """Read the code of a card that may be charged again (docs/service.md: Rules of verify).
+
+    The words must be exactly these (our decision): `"true"` is not true, and `"Card"` may be
+    something else.
+    """
+    if not isinstance(authorization, Mapping) or authorization.get("channel") != "card":
+        return None
+    if authorization.get("reusable") is not True:
+        return None
+    return CardCode.of(authorization.get("authorization_code"))
 
 
 def _card_codes(authorization: Any) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from payments_pages.exceptions import ConfigurationError, InvalidReference
 
-__all__ = ["Target", "build_target", "checked_base_url", "is_loopback"]
+__all__ = ["Target", "build_target", "checked_base_url", "checked_proxy", "is_loopback"]
 
 _STEPS = frozenset({"", ".", ".."})
 
@@ -43,6 +43,25 @@ def checked_base_url(base_url: str) -> str:
     problem = _problem_of(text)
     if problem:
         raise ConfigurationError(f"The service's base URL {problem}.")
+    return text
+
+
+@lru_cache(maxsize=64)
+def checked_proxy(proxy: str) -> str:
+    """Return the URL of a proxy; raise `ConfigurationError`, which does not quote it, if it is none.
+
+    `http://host:port`, with a user name and password where the proxy asks for them. Calls go
+    through it in a tunnel, so it reads none of them. A proxy that speaks TLS itself is refused: it
+    was not tried (our decision).
+    """
+    text = proxy.strip().rstrip("/")
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme == "http" and bool(parts.hostname) and parts.port is not None
+    except ValueError:
+        usable = False
+    if not usable or parts.path or parts.query or parts.fragment:
+        raise ConfigurationError("A proxy is written as http://host:port.")
     return text
 
 

@@ -1,7 +1,7 @@
 """One HTTP exchange with the service, within a total deadline; the key reaches nobody else.
 
 Refused are redirects (their body would be believed), proxies and credentials from the environment
-(a `.netrc` would replace the key), TLS that is not verified, plain http to another machine, bodies
+(a `.netrc` would replace the key; a proxy that the caller names is used), TLS that is not verified, plain http to another machine, bodies
 beyond a size, and every response after the deadline.
 """
 
@@ -24,7 +24,12 @@ from payments_pages.client.connections import BearerKey, Deadline, thread_sessio
 from payments_pages.client.failures import FOREIGN, failure_from, is_broken, is_worth_repeating
 from payments_pages.client.resilience import Breaker, Gates
 from payments_pages.client.responses import Response, read_response
-from payments_pages.client.targets import Target, build_target, checked_base_url
+from payments_pages.client.targets import (
+    Target,
+    build_target,
+    checked_base_url,
+    checked_proxy,
+)
 from payments_pages.exceptions import ConfigurationError, DeadlineExceeded, NotAsked, ServiceError
 from payments_pages.limits import DEFAULT_LIMITS, Limits
 from payments_pages.redaction import redact
@@ -93,6 +98,7 @@ class Transport:
         secret_key: str | Callable[[], str],
         base_url: str,
         limits: Limits = DEFAULT_LIMITS,
+        proxy: str | None = None,
         ca_bundle: str | None = None,
         gates: Gates | None = None,
     ) -> None:
@@ -101,6 +107,8 @@ class Transport:
             raise ConfigurationError(f"There is no CA bundle at {ca_bundle}.")
         self._auth = BearerKey(secret_key)
         self._verify: str | bool = ca_bundle or True
+        # Through a tunnel, which hides the key from the proxy. Plain http is for this machine alone.
+        self._proxies = {"https": checked_proxy(proxy)} if proxy else {}
         self._limits = limits
         self._gates = gates
 
@@ -233,7 +241,7 @@ class Transport:
                     allow_redirects=False,
                     timeout=(self._limits.connect_timeout, self._limits.read_timeout),
                     verify=self._verify,
-                    proxies={},
+                    proxies=self._proxies,
                 )
                 result = read_response(response, call.size_limit)
         except FOREIGN as error:

@@ -1,4 +1,4 @@
-"""Answer about a reference from the database, and see to a delivery that is open there."""
+"""Answer from the database about a reference, and make or hand on its delivery if that is open."""
 
 from dataclasses import replace
 
@@ -22,41 +22,44 @@ from payments_pages.models import Verification, fulfilment_of
 
 __all__ = ["answer", "answer_final", "answer_without_service", "is_settled"]
 
-_FINAL = frozenset({FulfilmentState.DELIVERED, FulfilmentState.REJECTED})
-
 
 def answer_final(row: Verification) -> Confirmation | None:
-    """Answer, by one small query, what no payer and no ask can change any more; else None."""
+    """Return the answer if the delivery is in a final state, by one small query; otherwise None."""
     if row.state != VerificationState.SETTLED:
         return None
     transaction = find_settled(row.reference_key)
     fulfilment = fulfilment_of(transaction)
-    if transaction is None or fulfilment is None or fulfilment.state not in _FINAL:
+    if transaction is None or fulfilment is None or fulfilment.state not in FulfilmentState.final():
         return None
     return describe(transaction)
 
 
 def is_settled(row: Verification, known: Found | None) -> bool:
-    """Say whether the database can answer by itself: what is settled makes no call."""
+    """Say whether the database can answer, so that the service is not called.
+
+    It can if the verification is settled, or the delivery is in a final state.
+    """
     if row.state == VerificationState.SETTLED:
         return True
     fulfilment = known.fulfilment if known is not None else None
-    return fulfilment is not None and fulfilment.state in _FINAL
+    return fulfilment is not None and fulfilment.state in FulfilmentState.final()
 
 
 def answer(run: Run, row: Verification, known: Found | None) -> Confirmation:
-    """Answer, after delivering what is open and nobody holds; without `deliver_now` it is handed on.
+    """Answer from the database; first deliver what is open, or hand it on without `deliver_now`.
 
-    `known` is the transaction as the caller has read it since `row`.
+    `known` is the transaction if the caller has read it after `row`. If it is None, both are read
+    here.
     """
     current = None
     if known is None:
-        # The row first: one transaction settles it and writes the mirror.
+        # The row is read first. One transaction settles it and writes the mirror: if it is settled
+        # here, the mirror is there, too.
         current, known = inbox.find(run.key), find_transaction(run.key)
     if known is not None:
-        reconsider(known.transaction, page_claim=row.page_claim, door=run.door)
+        reconsider(known.transaction, page_hint=row.page_claim, door=run.door)
     if known is None or known.fulfilment is None:
-        # Read anew: a signed message may have come while we, or a rival, asked.
+        # Read again: a signed message may have come while this caller, or a rival, asked.
         current = current or inbox.find(run.key)
         return describe_undelivered(run.reference, current, known.transaction if known else None)
     give = deliver_here if run.deliver_now else hand_on
@@ -65,10 +68,14 @@ def answer(run: Run, row: Verification, known: Found | None) -> Confirmation:
 
 
 def answer_without_service(run: Run, error: ServiceError | None) -> Confirmation:
-    """Answer when the service gave no answer to go by: what is known already still counts."""
+    """Answer from the database when the service gave no usable answer.
+
+    A delivery that is already open is made. `error` is None if an answer came and could not be
+    recorded.
+    """
     if error is None:
         return unavailable(run.reference)
-    # Read anew: a signed message may have come meanwhile.
+    # Read again: a signed message may have come in the meantime.
     current, known = inbox.find(run.key), find_transaction(run.key)
     if current is not None and known is not None and known.fulfilment is not None:
         return answer(run, current, known)

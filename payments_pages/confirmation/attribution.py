@@ -1,8 +1,8 @@
-"""Find what a transaction pays for.
+"""Find what a transaction pays for: a page or an expected payment.
 
-Each step looks in one place and is named in `ATTRIBUTION`; the first that finds something wins.
-A step that finds something *else* makes the attribution a conflict, which the policy holds:
-everything but an expected payment is a claim that the payer's side can write.
+The setting `ATTRIBUTION` names the steps. Each step looks in one place, and the first step that
+finds something decides. If a later step finds something *else*, the attribution is a conflict, and
+the policy holds the payment: the payer's side can write everything but an expected payment.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,14 +11,20 @@ from urllib.parse import unquote, urlsplit
 from uuid import UUID
 
 from django.db.models import Model
+from django.utils.functional import cached_property
 
 from payments_pages.choices import Attributed
 from payments_pages.conf import conf
 from payments_pages.confirmation.policy import Expectation, Facts, Offer, fits
-from payments_pages.confirmation.statements import EXPECTED_BY_KEY, PAGE_BY_TOKEN
+from payments_pages.confirmation.statements import (
+    EXPECTED_BY_KEY,
+    PAGE_BY_TOKEN,
+    PAGE_OF_CALLBACK,
+)
 from payments_pages.exceptions import InvalidReference
 from payments_pages.ids import parse_id
 from payments_pages.models import ExpectedPayment, PaymentPage, Transaction, primary_alias
+from payments_pages.money import fold_currency
 from payments_pages.references import check_reference, reference_key, text_key
 
 __all__ = [
@@ -28,25 +34,42 @@ __all__ = [
     "attribute",
     "expectation_of",
     "facts_of",
-    "giving_way",
+    "replaceable_hints",
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """Gather what the steps may look at. `amount` is minor units, None when unreadable."""
+    """What the steps may read. `amount` is in minor units; None if it could not be read.
+
+    `page_hint` is the token of the page by whose callback the payer came back; None if unknown.
+    """
 
     reference: str
     reference_key: str
     amount: int | None
     currency: str
     metadata: Mapping[str, object]
-    page_claim: UUID | None
+    page_hint: UUID | None
+
+    @cached_property
+    def callback(self) -> tuple[PaymentPage | None, bool]:
+        """Look up the page of `page_hint`, and whether this reference may be an expected payment's.
+
+        One look-up tells both: most payers come back by a page's callback, and of these few pay an
+        expected payment.
+        """
+        if self.page_hint is None:
+            return None, True
+        page = PAGE_OF_CALLBACK.first(
+            primary_alias(PaymentPage), token=self.page_hint, key=self.reference_key
+        )
+        return (page, True) if page is None else (page, bool(vars(page).pop("is_expected")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribution:
-    """Name what is paid for: a page, an expected payment (perhaps with its page), or neither."""
+    """What is paid for: a page, an expected payment (perhaps with its page), or neither."""
 
     by: Attributed = Attributed.NONE
     page: PaymentPage | None = None
@@ -55,8 +78,9 @@ class Attribution:
 
 
 def by_expected(evidence: Evidence) -> Attribution | None:
-    """Find the expected payment made for this very reference."""
-    expected = _expected(evidence.reference, evidence.reference_key)
+    """Find the expected payment with this reference."""
+    _page, may_be_expected = evidence.callback
+    expected = _expected(evidence.reference, evidence.reference_key) if may_be_expected else None
     if expected is None:
         return None
     return Attribution(by=Attributed.EXPECTED, page=expected.page, expected=expected)
@@ -65,10 +89,13 @@ def by_expected(evidence: Evidence) -> Attribution | None:
 def by_metadata(evidence: Evidence) -> Attribution | None:
     """Find the expected payment or the page that the transaction's metadata names.
 
-    An expected payment by its reference, for one that is paid under a second reference: the
-    payer tried twice (docs/cases.md C61). A page by its token, number or slug; or by a `referrer` whose
-    host and path are `PAY_URL` + slug (a recorded body has it; not promised). In popup flows the
-    payer's browser writes metadata.
+    - An expected payment by its reference, if it is paid under a second reference because the
+      payer tried twice (docs/cases.md C61).
+    - A page by its token, number or slug.
+    - A page by a `referrer` whose host and path are `PAY_URL` and a slug (docs/service.md, only
+      seen).
+
+    In popup flows the payer's browser writes the metadata.
     """
     expected = _expected(evidence.metadata.get("payments_pages_expected"))
     if expected is not None:
@@ -82,15 +109,16 @@ def by_metadata(evidence: Evidence) -> Attribution | None:
 
 
 def by_callback(evidence: Evidence) -> Attribution | None:
-    """Find the page whose own callback the payer came back by."""
-    if evidence.page_claim is None:
-        return None
-    page = PAGE_BY_TOKEN.first(primary_alias(PaymentPage), token=evidence.page_claim)
+    """Find the page by whose own callback the payer came back."""
+    page, _may_be_expected = evidence.callback
     return Attribution(by=Attributed.CALLBACK, page=page) if page else None
 
 
 def by_amount(evidence: Evidence) -> Attribution | None:
-    """Find the only active page with this price and currency. Opt-in: prices may coincide."""
+    """Find the only active page with this price and currency.
+
+    Not among the default steps, because two pages may get the same price.
+    """
     if evidence.amount is None:
         return None
     pages = list(
@@ -98,7 +126,7 @@ def by_amount(evidence: Evidence) -> Attribution | None:
             domain=conf.mode,
             active=True,
             amount=evidence.amount,
-            currency=evidence.currency.upper(),
+            currency=fold_currency(evidence.currency),
         )[:2]
     )
     return Attribution(by=Attributed.AMOUNT, page=pages[0]) if len(pages) == 1 else None
@@ -113,11 +141,11 @@ STEPS: Mapping[str, Callable[[Evidence], Attribution | None]] = {
 
 
 def attribute(evidence: Evidence, steps: Iterable[str]) -> Attribution:
-    """Ask the steps in order; keep the first answer, and mark it if a later one disagrees."""
+    """Run the steps in order; return the first result, as a conflict if a later one differs."""
     found = Attribution()
     for name in steps:
         if name == "amount" and found.by is not Attributed.NONE:
-            continue  # a guess by price says nothing against a statement
+            continue  # the price is only a guess: it cannot contradict another step
         answer = STEPS[name](evidence)
         if answer is None:
             continue
@@ -129,7 +157,7 @@ def attribute(evidence: Evidence, steps: Iterable[str]) -> Attribution:
 
 
 def facts_of(transaction: Transaction) -> Facts:
-    """Turn the mirrored row into what the policy decides by."""
+    """Return the facts of a mirrored transaction that the policy reads."""
     return Facts(
         status=transaction.status,
         domain=transaction.domain,
@@ -140,10 +168,10 @@ def facts_of(transaction: Transaction) -> Facts:
 
 
 def expectation_of(attribution: Attribution, reference_key: str) -> Expectation | None:
-    """Turn what is paid for into what must have been paid; None when nothing is known.
+    """Return what must have been paid for this attribution; None if nothing is attributed.
 
-    Of an expected payment's page the mode alone is looked at: the merchant's own code asked for
-    the payment, so a page that is switched off, or another site's, is no objection (our decision).
+    Of an expected payment's page only the mode counts. The merchant's own code asked for the
+    payment, so it may be for a page that is off sale or that another site sells (our decision).
     """
     if (expected := attribution.expected) is not None:
         page = expected.page
@@ -175,18 +203,20 @@ def _offer_of(page: PaymentPage) -> Offer:
     )
 
 
-def giving_way(claimed: UUID | None, other: UUID, paid: Transaction | None) -> tuple[UUID, ...]:
-    """Return the claim to a page that another one may replace: the claimed one, or none at all.
+def replaceable_hints(
+    stored: UUID | None, other: UUID, paid: Transaction | None
+) -> tuple[UUID, ...]:
+    """Return the stored page hint in a tuple if `other` may replace it; otherwise an empty tuple.
 
-    Only if what was `paid` is not enough for the first page and is enough for the other, which
-    is not known before the service has answered: who sees a reference could else keep the true
-    claim out, by making a false one before.
+    It may if `paid` is not enough for the stored page and is enough for the other one. Without this
+    rule anybody who sees a reference could send a false page hint first, and the true one would be
+    refused. `paid` is None until the service has answered: then the stored hint stays.
     """
-    if claimed is None or paid is None:
+    if stored is None or paid is None:
         return ()
     facts = facts_of(paid)
-    worse = not _is_enough_for(claimed, facts) and _is_enough_for(other, facts)
-    return (claimed,) if worse else ()
+    worse = not _is_enough_for(stored, facts) and _is_enough_for(other, facts)
+    return (stored,) if worse else ()
 
 
 def _is_enough_for(token: UUID, facts: Facts) -> bool:
@@ -199,7 +229,10 @@ def _differ(one: Model | None, other: Model | None) -> bool:
 
 
 def _expected(reference: object, key: str = "") -> ExpectedPayment | None:
-    """Return the expected payment of a reference, byte for byte; None for what is none."""
+    """Return the expected payment with exactly this reference, byte for byte, or None.
+
+    None also if `reference` is not a text, or a text that cannot be a reference.
+    """
     if not isinstance(reference, str):
         return None
     if not key:

@@ -1,32 +1,35 @@
-"""Run the handler under a claim, and complete the delivery: at most once for each attempt.
+"""Run the handler under a claim, and complete the delivery: at most once in each attempt.
 
-Two kinds of handler, by `HANDLER_ATOMIC`:
+`HANDLER_ATOMIC` chooses between two kinds of handler:
 
-- Atomic (the default). One transaction, whose *first* statement sets `delivered` under the claim;
-  the handler's writes follow on the same connection. Both commit or neither does: exactly once
-  for what the handler writes there.
-- External. The handler runs under the lease with no transaction of ours open; then `delivered`
-  is set under the claim. At least once, never with another `idempotency_key`, and never twice at
-  the same time while the lease holds: after a crash or an ended lease it runs again, with the
-  same key. Make the call idempotent on that key.
+- Atomic (the default). In one transaction, the *first* statement sets the state `delivered` under
+  the claim, and the handler then writes on the same connection. Both are committed or neither is,
+  so what the handler writes there is written exactly once.
+- External. The handler runs under the lease, with no transaction of ours open; after it the state
+  `delivered` is set under the claim. The handler runs at least once, and never twice at the same
+  time within one lease. After a crash or the end of the lease it runs again, with the same
+  `idempotency_key`. It must make its call idempotent by this key.
 
-A database may end a transaction under the code that is in it, and then let what comes next
-commit by itself. Whatever the engine, none of these is taken for a delivery:
+A database may end a transaction while our code still runs inside it; later statements are then
+committed one by one. This must not count as a delivery:
 
-- It has rolled back, our mark with the rest, and a handler swallowed the error: InnoDB after a
-  deadlock, SQLite when the disk is full or a trigger says RAISE(ROLLBACK). We refuse to go on.
-- It has committed, our mark with the rest, before the handler's end: DDL on MariaDB and MySQL.
-  Nothing shows that before the handler fails; `Failed.at_commit` then says whether the mark counts.
+- The database has rolled back, also our state `delivered`, and the handler ignored the error.
+  InnoDB does so after a deadlock, SQLite if the disk is full or a trigger says RAISE(ROLLBACK).
+  We refuse to go on.
+- The database has committed, also our state `delivered`, before the handler returned. A DDL
+  statement on MariaDB and MySQL does so. We notice it only if the handler raises an error:
+  `Failed.at_commit` then says whether the state `delivered` is right.
 """
 
 import logging
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db import DatabaseError, InterfaceError, connections
+from django.db import DatabaseError, InterfaceError
 from django.db import transaction as db_transaction
 
-from payments_pages.choices import Door, EventKind, FulfilmentState, Outcome
+from payments_pages.choices import Door, FulfilmentState, Outcome
 from payments_pages.conf import conf
 from payments_pages.confirmation.failed_delivery import (
     log_error_after_delivery,
@@ -44,39 +47,35 @@ from payments_pages.confirmation.fulfilment import (
 from payments_pages.confirmation.handlers import Handler, load_handler
 from payments_pages.confirmation.outcomes import outcome_of
 from payments_pages.confirmation.statements import COMPLETE_FULFILMENT
-from payments_pages.confirmation.timeline import append_to_timeline
-from payments_pages.db import refuse_ended_transaction, retry_transient
+from payments_pages.confirmation.timeline import Line, append_delivery
+from payments_pages.db import RETRY_WITHIN, refuse_ended_transaction, retry_transient
 from payments_pages.exceptions import DeliveryError
 from payments_pages.models import Fulfilment, primary_alias
 from payments_pages.signals import fulfilment_delivered
 
-__all__ = ["COMPLETE_WITHIN", "deliver", "deliver_here"]
+__all__ = ["Completed", "Failed", "Result", "deliver", "deliver_here", "work_under_mark"]
 
 
 logger = logging.getLogger("payments_pages.fulfilment")
 
 
-COMPLETE_WITHIN = 2.0
-"""Seconds after which a delivery that the database undid is left to the sweep, not tried again."""
-
-
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The value was given. `late_error` came after the commit, which took effect all the same."""
+    """The result of an attempt that delivered. `late_error` was raised after its commit, if any."""
 
     late_error: Exception | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FencedOff:
-    """A later attempt has the delivery; this one changed nothing."""
+    """The result of an attempt that changed nothing, because a later attempt has the delivery."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The attempt raised an error.
+    """The result of an attempt that raised `error`.
 
-    `at_commit`: its last transaction that held the mark had come as far as its own commit.
+    `at_commit`: its last transaction that set the state `delivered` had reached its own commit.
     """
 
     error: Exception
@@ -87,32 +86,42 @@ Result = Completed | FencedOff | Failed
 
 
 def deliver_here(fulfilment: Fulfilment, *, due: bool, door: Door) -> Outcome:
-    """Claim an open delivery and make it; wait briefly for a rival's; else say what is true.
+    """Claim the delivery and run the handler if it is open; return the outcome.
 
-    If another transaction holds the row, answer `DELIVERING` at once.
+    - A rival has just begun to deliver: wait for it for a short time; a sweep does not wait.
+    - Another transaction has locked the row: return `DELIVERING` at once.
+    - The delivery is not open: return what its state says.
 
-    `due` says that the row's `next_at` has come, by the database's clock.
+    `due` says that `next_at` has passed, by the database's clock.
     """
     if is_claimable(fulfilment, due=due):
         mine = claim(fulfilment)
         if mine is None:
             return Outcome.DELIVERING
-        return deliver(fulfilment, door=door) if mine else await_delivery(fulfilment)
-    if fulfilment.state == FulfilmentState.DELIVERING:
-        return await_delivery(fulfilment)
-    return outcome_of(fulfilment)
+        if mine:
+            return deliver(fulfilment, door=door)
+    elif fulfilment.state != FulfilmentState.DELIVERING:
+        return outcome_of(fulfilment)
+    return await_delivery(fulfilment, patient=door is not Door.SWEEP)
 
 
-def deliver(fulfilment: Fulfilment, *, door: Door) -> Outcome:
+def deliver(fulfilment: Fulfilment, *, door: Door, result: Result | None = None) -> Outcome:
     """Run the handler under the claim that `fulfilment.attempts` stands for.
 
-    Return `DELIVERED`; `DELIVERING` when a later attempt has fenced this one off, which is
-    logged and changes nothing, or when it cannot be known whether the commit took effect;
-    `DELIVERY_FAILED` or `HELD` when the handler raised: rolled back if it is atomic, recorded,
-    and due again after a backoff that doubles to an hour.
+    `result` is that of the attempt if it was made already, with the record (`first_delivery`).
+
+    Return one of these outcomes:
+
+    - `DELIVERED`.
+    - `DELIVERING`: a later attempt has the delivery, and this one changed nothing; or it is not
+      known whether the commit took effect.
+    - `DELIVERY_FAILED`: the handler raised an error. An atomic handler's writes were rolled back.
+      The error is recorded, and the next attempt is due after a delay that doubles up to an hour.
+    - `HELD`: the same, but there will be no further attempt before staff decide.
     """
-    give = _give_inside if conf.handler_atomic else _give_outside
-    result = give(fulfilment, door)
+    if result is None:
+        give = _give_inside if conf.handler_atomic else _give_outside
+        result = give(fulfilment, door)
     if isinstance(result, Failed):
         fulfilment.state = FulfilmentState.DELIVERING
         outcome = record_failure(fulfilment, result.error, door, at_commit=result.at_commit)
@@ -141,19 +150,19 @@ def deliver(fulfilment: Fulfilment, *, door: Door) -> Outcome:
 
 
 def _give_inside(fulfilment: Fulfilment, door: Door) -> Result:
-    """Complete and run the handler in one transaction; fenced off, the handler does not run."""
+    """Set `delivered` and run the handler in one transaction; not if a later attempt has begun."""
     try:
         handler = load_handler()
     except Exception as error:  # noqa: BLE001 - an import of the merchant's code may raise anything
         return Failed(error, at_commit=False)
-    return _complete(fulfilment, handler, door, within=COMPLETE_WITHIN)
+    return _complete(fulfilment, handler, door, within=RETRY_WITHIN)
 
 
 def _give_outside(fulfilment: Fulfilment, door: Door) -> Result:
     """Run the handler with no transaction open, then complete.
 
-    If the lease has ended before the handler is called, it is not called: a later attempt may be
-    running it. If the lease ends while it runs, the later attempt's result counts.
+    If the lease has already ended, the handler is not called, because a later attempt may be
+    running it. If the lease ends while the handler runs, the result of the later attempt counts.
     """
     try:
         handler = load_handler()
@@ -162,14 +171,16 @@ def _give_outside(fulfilment: Fulfilment, door: Door) -> Result:
         handler(fulfilment)
     except Exception as error:  # noqa: BLE001 - the merchant's code may raise anything
         return Failed(error, at_commit=False)
-    # The work is done; only its record is missing. Each try spares a second call.
+    # The value is given, only the state is missing. Without it the handler would run again, so
+    # each error is retried, however long it took.
     return _complete(fulfilment, lambda _fulfilment: None, door, within=math.inf)
 
 
 def _complete(fulfilment: Fulfilment, work: Handler, door: Door, *, within: float) -> Result:
-    """Set `delivered` under the claim and do the work in one transaction, and tell how it ended.
+    """Set `delivered` under the claim and do the work in one transaction; return the result.
 
-    After a short-lived database error it is tried again; a commit whose answer was lost counts.
+    A short-lived database error is retried if it took no longer than `within` seconds. If the
+    answer to a commit was lost, the next try sees that the commit took effect.
     """
     using = primary_alias(Fulfilment)
     at_commit = False
@@ -181,13 +192,14 @@ def _complete(fulfilment: Fulfilment, work: Handler, door: Door, *, within: floa
         fulfilment.state = FulfilmentState.DELIVERING
         try:
             with db_transaction.atomic(using=using, durable=True):
-                # `claimed(fulfilment)` by name: the fence is the first statement of its transaction.
+                # The condition is that of `claimed(fulfilment)`. It must be the first statement of
+                # its transaction.
                 if COMPLETE_FULFILMENT.run(using, pk=fulfilment.pk, attempt=fulfilment.attempts):
                     at_commit = False
-                    _work_under_mark(fulfilment, work, door, using)
+                    work_under_mark(fulfilment, work, door)
                     at_commit = True
                     return True
-            # An earlier try may have taken effect although its commit was not answered.
+            # The commit of an earlier try may have taken effect although its answer was lost.
             if number == 0 or not _is_marked(fulfilment):
                 return False
             if not at_commit:
@@ -205,19 +217,29 @@ def _complete(fulfilment: Fulfilment, work: Handler, door: Door, *, within: floa
     return Completed(late_error) if mine else FencedOff()
 
 
-def _work_under_mark(fulfilment: Fulfilment, work: Handler, door: Door, using: str) -> None:
-    """Do the work after the mark, and make sure that the mark is still there at the end."""
+def work_under_mark(
+    fulfilment: Fulfilment,
+    work: Handler,
+    door: Door,
+    *,
+    lines: Sequence[Line] = (),
+    actor: str = "",
+) -> None:
+    """Do the work after `delivered` was set, and make sure that this is still set at the end.
+
+    Must be called in the transaction that has set it. The `lines` of the timeline are about the
+    record of the payment, if it is made in this transaction, too.
+    """
     fulfilment.state = FulfilmentState.DELIVERED
-    with refuse_ended_transaction(using):
+    with refuse_ended_transaction(primary_alias(Fulfilment)):
         work(fulfilment)
-        # A deadlock rolls InnoDB's whole transaction back, our mark with it, and lets what comes
-        # next commit: a handler that swallowed the error would be run again.
-        if connections[using].vendor == "mysql" and not _is_marked(fulfilment):
-            raise DeliveryError("The database has rolled the delivery back under the handler.")
-        # A query after the handler: had it marked the block for rollback without raising,
-        # this raises, and we do not tell a payer "delivered" about what is then undone.
-        line = (EventKind.DELIVERED, f"attempt {fulfilment.attempts}")
-        append_to_timeline(fulfilment.reference_key, line, door=door)
+        # The handler may have undone our state, or the database has: after a deadlock InnoDB has
+        # rolled back the whole transaction, and commits what follows. If the handler ignored the
+        # error, the next attempt would run it again. The line is refused if the state is gone.
+        # This query comes after the handler. If the handler marked the block for rollback without
+        # an error, it raises one: otherwise a payer would read "delivered", and all is undone.
+        if not append_delivery(fulfilment, door=door, before=lines, actor=actor):
+            raise DeliveryError('The state "delivered" was undone under the handler.')
 
 
 def _is_marked(fulfilment: Fulfilment) -> bool:

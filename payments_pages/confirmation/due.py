@@ -1,7 +1,7 @@
-"""Choose among the references that wait for an answer: whose word they are, which are forgotten.
+"""Querysets of the references and deliveries that wait, and the deletion of unknown references.
 
-All but the forgetting is about rows of this site's mode. Asked about under the other mode, a
-reference is another one: its own row would wait for ever, and a second one beside it.
+Most are limited to this site's mode. The reference key includes the mode: to ask about a row of
+the other mode would create a second row, and leave the first waiting for ever.
 """
 
 import datetime as dt
@@ -12,6 +12,7 @@ from payments_pages.choices import Door, VerificationState
 from payments_pages.conf import conf
 from payments_pages.confirmation.policy import FINAL_FAILURES
 from payments_pages.db import from_now
+from payments_pages.exceptions import InvalidResponse
 from payments_pages.models import (
     Fulfilment,
     FulfilmentQuerySet,
@@ -32,6 +33,8 @@ __all__ = [
     "open_verifications",
     "other_mode_fulfilments",
     "other_mode_verifications",
+    "unknown",
+    "unreadable",
     "unrecorded",
     "unvouched",
     "vouched_or_mirrored",
@@ -39,55 +42,56 @@ __all__ = [
 ]
 
 UNKNOWN_KEPT_FOR = 24 * 3600
-"""Seconds for which a reference is kept that the service does not know and nobody vouched for."""
+"""Seconds after which an unknown reference is deleted that nobody vouched for."""
 CONFIRMED_WITHIN = 600
-"""Seconds after a signed success in which the service confirms it, or staff are told."""
+"""Seconds that the service has to confirm a signed success; after that it is shown to staff."""
 OPEN_FOR_LONG = 30 * 24 * 3600
+"""Seconds since a reference was last named, after which an open payment is shown to staff."""
 LAPSED_LATELY = 33 * 24 * 3600
-"""Seconds after it was last named for which a reference that was given up is shown to staff."""
+"""Seconds since a reference was last named, up to which staff see that it was given up."""
 
 
 def open_verifications() -> VerificationQuerySet:
-    """Return the references of this site's mode; all, while the mode cannot be told."""
+    """Return the references of this site's mode; all references if the mode is not known."""
     rows = Verification.objects.primary()
     mode = conf.mode_or_blank
     return rows.filter(mode=mode) if mode else rows
 
 
 def open_fulfilments() -> FulfilmentQuerySet:
-    """Return the deliveries of this site's mode; all, while the mode cannot be told."""
+    """Return the deliveries of this site's mode; all deliveries if the mode is not known."""
     rows = Fulfilment.objects.primary()
     mode = conf.mode_or_blank
     return rows.filter(~Exists(_of_other_mode(mode))) if mode else rows
 
 
 def other_mode_verifications() -> VerificationQuerySet:
-    """Return the due references of the other mode: nobody asks until `MODE` is that again."""
+    """Return the due references of the other mode. They wait until `MODE` is switched back."""
     mode = conf.mode_or_blank
     rows = Verification.objects.primary().due()
     return rows.exclude(mode=mode) if mode else rows.none()
 
 
 def other_mode_fulfilments() -> FulfilmentQuerySet:
-    """Return the due deliveries of the other mode: nobody makes them until `MODE` is that again."""
+    """Return the due deliveries of the other mode. They wait until `MODE` is switched back."""
     mode = conf.mode_or_blank
     rows = Fulfilment.objects.primary().due()
     return rows.filter(Exists(_of_other_mode(mode))) if mode else rows.none()
 
 
 def _of_other_mode(mode: str) -> VerificationQuerySet:
-    """Find the row of a delivery's reference, if it is of the other mode, by its unique key.
+    """Return the verification of a delivery, for a subquery, if it is of the other mode.
 
-    That it is of the other mode must be known: a delivery whose row somebody deleted is made.
+    A delivery whose verification was deleted is not left out: it is still made.
     """
     rows = Verification.objects.primary().filter(reference_key=OuterRef("reference_key"))
     return rows.exclude(mode=mode)
 
 
 def waiting_references(*, since: dt.datetime | None = None) -> list[str]:
-    """Return the references that are still asked about, or have lapsed, oldest first.
+    """Return the references that are still asked about or have lapsed, the oldest first.
 
-    `since` leaves out those first seen before it.
+    `since` leaves out references that were first seen before that time.
     """
     rows = open_verifications().exclude(
         state__in=[VerificationState.SETTLED, VerificationState.ENDED]
@@ -98,7 +102,7 @@ def waiting_references(*, since: dt.datetime | None = None) -> list[str]:
 
 
 def contradicted() -> VerificationQuerySet:
-    """Return the references that a signed message called paid, and the service does not, for long."""
+    """Return the references with a signed success that the service has not confirmed in time."""
     confirmed = _mirrored().filter(status__in=("success", "reversed"))
     return _still_asked().filter(
         ~Exists(confirmed), signed_success_at__lte=from_now(-CONFIRMED_WITHIN)
@@ -106,30 +110,51 @@ def contradicted() -> VerificationQuerySet:
 
 
 def open_for_long() -> VerificationQuerySet:
-    """Return what the service calls open, and nobody trusted has named for thirty days."""
+    """Return the payments that the service calls open and that nobody has named for 30 days."""
     open_ones = _mirrored().exclude(status__in=("success", *FINAL_FAILURES))
     return _still_asked().filter(Exists(open_ones), named_at__lte=from_now(-OPEN_FOR_LONG))
 
 
 def unrecorded() -> VerificationQuerySet:
-    """Return the references whose answer could not be written down."""
+    """Return the references whose answer could not be recorded."""
     return _still_asked().filter(last_error__startswith=Verification.NOT_RECORDED)
 
 
-def lapsed() -> VerificationQuerySet:
-    """Return what was given up lately although somebody trusted named it.
+def unreadable() -> VerificationQuerySet:
+    """Return the vouched references about which the service gives no answer that can be read.
 
-    Not what the merchant's own code expected and nobody paid: most orders that end are such.
+    Only after `OVERDUE` seconds since one was last named: a proxy's page of an outage is gone by
+    then. They are asked about for ever, since whatever stands in between may recover.
+    """
+    found = _still_asked().filter(vouched=True, named_at__lte=from_now(-conf.overdue))
+    return found.filter(last_error__startswith=InvalidResponse.__name__)
+
+
+def unknown() -> VerificationQuerySet:
+    """Return the references that the service does not know, although somebody said: it is paid.
+
+    An expected payment that nobody has begun is unknown, too, and no news.
+    """
+    rows = open_verifications().filter(state=VerificationState.UNKNOWN, vouched=True)
+    return rows.filter(Q(said_paid=True) | Q(first_door=Door.COMMAND))
+
+
+def lapsed() -> VerificationQuerySet:
+    """Return the vouched references that were given up in the last days.
+
+    Those that an expected payment brought in, and nobody said to be paid, are left out: many orders
+    are simply never paid.
     """
     rows = open_verifications().filter(state=VerificationState.LAPSED)
-    # The newest alone: years of orders that nobody paid lie behind them.
+    # Only among the newest 1,000 rows: the older ones are years of orders that were never paid.
     newest = list(rows.order_by("-pk").values_list("pk", flat=True)[:1000])
     found = rows.filter(pk__in=newest, vouched=True, named_at__gt=from_now(-LAPSED_LATELY))
-    return found.exclude(first_door=Door.EXPECTED)
+    return found.exclude(first_door=Door.EXPECTED, said_paid=False)
 
 
 def _still_asked() -> VerificationQuerySet:
-    # No next time is so far away: this names the index, which else no database takes for so many.
+    # Every row of these states has a nearer `next_at`. The condition makes databases use the index,
+    # which they otherwise do not for so many rows.
     return open_verifications().filter(
         state__in=[VerificationState.DUE, VerificationState.VERIFYING],
         next_at__lte=from_now(OPEN_FOR_LONG),
@@ -137,35 +162,37 @@ def _still_asked() -> VerificationQuerySet:
 
 
 def unvouched() -> VerificationQuerySet:
-    """Return the references nobody vouched for that the service has never been seen to know."""
+    """Return the references that nobody vouched for and of which no transaction is mirrored."""
     return _unmirrored(open_verifications())
 
 
 def due_unvouched() -> VerificationQuerySet:
-    """Return those of them that are due, the likeliest payers first."""
+    """Return the due references that nobody vouched for, the most likely payers first."""
     return _likeliest_first(unvouched().due())
 
 
 def make_room(limit: int) -> int:
-    """Forget the last of the strangers that were never asked about, so that `limit` are left.
+    """Delete unvouched references that were never asked about, so that `limit` are left.
 
-    A thousand at a time; return how many. Whoever is forgotten may come again.
+    The least likely payers are deleted, at most 1,000 in one call. Return how many. A payer whose
+    reference was deleted may come again.
     """
-    # By compare-and-set: what somebody asks about or vouches for meanwhile is kept.
+    # The conditions are part of the DELETE: a row that was asked about or vouched for in the
+    # meantime is kept.
     rows = open_verifications().filter(state=VerificationState.DUE, vouched=False, asked_at=None)
     last = list(_likeliest_first(rows).values_list("pk", flat=True)[limit : limit + 1000])
     return rows.filter(pk__in=last).delete()[0] if last else 0
 
 
 def vouched_or_mirrored() -> VerificationQuerySet:
-    """Return all other references: somebody vouched for them, or the service knows them."""
+    """Return the references that somebody vouched for, or of which a transaction is mirrored."""
     return open_verifications().filter(Q(vouched=True) | Q(Exists(_mirrored())))
 
 
 def forget_unknown() -> int:
-    """Forget references that the service never knew and nobody vouched for, after a day.
+    """Delete unknown references of both modes that nobody vouched for, after a day.
 
-    Of both modes: those of the other one are worth no more.
+    Return how many.
     """
     old = from_now(-UNKNOWN_KEPT_FOR)
     rows = _unmirrored(Verification.objects.primary())
@@ -174,9 +201,9 @@ def forget_unknown() -> int:
 
 
 def _likeliest_first(rows: VerificationQuerySet) -> VerificationQuerySet:
-    """Put who came by the callback of a page of ours first, then the newest.
+    """Sort references with the token of a page of ours first, then the newest first.
 
-    A payer is not behind the thousands that somebody has made up before.
+    So a payer's reference comes before thousands that somebody has invented.
     """
     pages = PaymentPage.objects.primary().filter(token=OuterRef("page_claim"))
     return rows.order_by(Exists(pages).desc(), "-pk")

@@ -1,4 +1,4 @@
-"""What may say what a payment is for, gathered from its rows, and what is decided by it."""
+"""The evidence of what a payment is for, read from its rows, and the decision by it."""
 
 from dataclasses import replace
 from uuid import UUID
@@ -14,6 +14,7 @@ from payments_pages.confirmation.attribution import (
     facts_of,
 )
 from payments_pages.confirmation.policy import POLICY_REASONS, Decision, decide
+from payments_pages.db import refuse_held_row
 from payments_pages.models import (
     ExpectedPayment,
     Fulfilment,
@@ -25,27 +26,28 @@ __all__ = ["attribution_of", "decide_about", "decision_on", "evidence_of"]
 
 
 def evidence_of(
-    source: TransactionResource | Transaction, key: str, page_claim: UUID | None
+    source: TransactionResource | Transaction, key: str, page_hint: UUID | None
 ) -> Evidence:
-    """Gather what may say what a payment is for: its own words, and the page its payer came by."""
+    """Return the evidence of what a payment is for: its own data, and its payer's page hint."""
     return Evidence(
         reference=source.reference,
         reference_key=key,
         amount=source.amount,
         currency=source.currency,
         metadata=read_metadata(source.metadata),
-        page_claim=page_claim,
+        page_hint=page_hint,
     )
 
 
 def attribution_of(existing: Transaction | None, evidence: Evidence) -> Attribution:
-    """Keep what is known; a later answer does not change what a payment was for.
+    """Return what the payment is for: the stored attribution if there is one.
 
-    Nor does it end a conflict of two sources: staff do, by naming one (our decision). But a claim
-    to a page may have given way to a better one (`attribution.giving_way`), and then:
+    A later answer does not change a stored attribution, and does not end a conflict of two
+    sources; staff do, by naming a page (our decision). But the page hint may have been replaced by
+    a better one (`attribution.replaceable_hints`). If the policy still holds the payment:
 
-    - What was attributed by the old claim follows the new one, as long as it is not accepted.
-    - A conflict ends if the new claim names the very page that the other source names.
+    - An attribution by the old page hint is replaced by one by the new page hint.
+    - A conflict ends if the new page hint is the page that the other source names.
     """
     if existing is None or existing.attributed_by == Attributed.NONE:
         return attribute(evidence, conf.attribution)
@@ -58,9 +60,9 @@ def attribution_of(existing: Transaction | None, evidence: Evidence) -> Attribut
     )
     if fulfilment is not None and not _is_held_by_policy(fulfilment):
         return known
-    if known.page is None or evidence.page_claim is None:
+    if known.page is None or evidence.page_hint is None:
         return known
-    agreed = known.page.token == evidence.page_claim
+    agreed = known.page.token == evidence.page_hint
     if agreed and known.conflict:
         now = attribute(evidence, conf.attribution)
         return known if now.conflict or now.page != known.page else now
@@ -75,16 +77,18 @@ def _is_held_by_policy(fulfilment: Fulfilment) -> bool:
 
 
 def decision_on(transaction: Transaction, attribution: Attribution) -> Decision:
-    """Decide about the mirrored row; nothing is written."""
+    """Return the policy's decision about a mirrored transaction; write nothing."""
     expectation = expectation_of(attribution, transaction.reference_key)
     return decide(facts_of(transaction), expectation, conf.mode)
 
 
 def decide_about(transaction: Transaction, attribution: Attribution) -> Decision:
-    """Decide about the mirrored row, and take the expected payment if it is accepted.
+    """Return the policy's decision, and mark the expected payment as paid if it is accepted.
 
-    The expected payment is taken by compare-and-set: of two references that pay for it at the
-    same moment one is accepted, the other held as a duplicate (docs/cases.md C61).
+    The mark is a conditional UPDATE: if two references pay for it at the same moment, one is
+    accepted and the other is held as a duplicate (docs/cases.md C61). Raise `HeldRowError` if
+    another transaction has locked the expected payment: that of a second reference, whose handler
+    may be running.
     """
     facts = facts_of(transaction)
     expectation = expectation_of(attribution, transaction.reference_key)
@@ -98,9 +102,6 @@ def decide_about(transaction: Transaction, attribution: Attribution) -> Decision
 
 
 def _take(expected: ExpectedPayment, key: str) -> bool:
-    taken = (
-        ExpectedPayment.objects.primary()
-        .filter(pk=expected.pk, paid_by_key__in=["", key])
-        .update(paid_by_key=key)
-    )
-    return bool(taken)
+    rows = ExpectedPayment.objects.primary()
+    refuse_held_row(rows, expected.pk)
+    return bool(rows.filter(pk=expected.pk, paid_by_key__in=["", key]).update(paid_by_key=key))

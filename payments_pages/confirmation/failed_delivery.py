@@ -1,8 +1,7 @@
-"""Record that an attempt to deliver has failed, as far as it has."""
+"""Record a failed attempt to deliver, or find out that the delivery took effect all the same."""
 
 import logging
 import random
-import traceback
 
 from django.db import DatabaseError, InterfaceError
 from django.db import transaction as db_transaction
@@ -16,10 +15,10 @@ from payments_pages.confirmation.fulfilment import (
 from payments_pages.confirmation.outcomes import outcome_of
 from payments_pages.confirmation.timeline import append_to_timeline
 from payments_pages.credentials import read_key_or_blank
-from payments_pages.db import change_unless_held, from_now, retry_transient
-from payments_pages.exceptions import PermanentFulfilmentError
+from payments_pages.db import HeldRowError, change_unless_held, from_now, retry_transient
+from payments_pages.exceptions import DeliveryError, PermanentFulfilmentError
 from payments_pages.models import Fulfilment, primary_alias
-from payments_pages.redaction import redact
+from payments_pages.redaction import places_of, redact
 from payments_pages.signals import fulfilment_failed, fulfilment_held
 
 __all__ = ["log_error_after_delivery", "log_facts", "name_error", "record_failure"]
@@ -28,14 +27,16 @@ logger = logging.getLogger("payments_pages.fulfilment")
 
 
 LONGEST_BACKOFF = 3600.0
+"""Seconds before the next attempt at most, without the random factor."""
 
 
 def record_failure(
     fulfilment: Fulfilment, error: Exception, door: Door, *, at_commit: bool
 ) -> Outcome:
-    """Write a failed attempt down, fenced: if the commit had taken effect after all, 0 rows.
+    """Record a failed attempt, and return the outcome that is true then.
 
-    `at_commit` says that the attempt had come as far as its own commit.
+    The UPDATE changes no row if the attempt's commit took effect all the same, or if a later
+    attempt has the delivery. `at_commit` says that the attempt had reached its own commit.
     """
     text = name_error(fulfilment, error)
     reason = _verdict_on(error, fulfilment.attempts)
@@ -53,17 +54,20 @@ def record_failure(
                 last_error=text,
                 next_at=None if reason else from_now(delay * jitter),
             )
+            if recorded is None and claimed(fulfilment).exists():
+                raise HeldRowError("Rivals look at this delivery.")  # each for a moment: try again
             if recorded:
                 kind = EventKind.HELD if reason else EventKind.DELIVERY_FAILED
                 append_to_timeline(fulfilment.reference_key, (kind, text), door=door)
-        # Or by the try before, whose answer was lost: nobody else ends this attempt so.
+        # An earlier try may have recorded it although the database's answer was lost: nobody else
+        # ends this attempt in this state.
         return bool(recorded) or (number > 0 and ended(fulfilment, state).exists())
 
     try:
         if not retry_transient(record, using=primary_alias(Fulfilment)):
             return _after_the_fence(fulfilment, text, door, at_commit=at_commit)
     except (DatabaseError, InterfaceError):
-        # The lease ends by itself and the sweep takes it from there.
+        # When the lease ends, the sweep makes the next attempt.
         logger.warning(
             "fulfilment.failure_not_recorded: %s",
             fulfilment.transaction.reference,
@@ -71,12 +75,19 @@ def record_failure(
         )
         return Outcome.DELIVERING
     fulfilment.state, fulfilment.reason, fulfilment.last_error = state, reason, text
-    trace = _clean(fulfilment, "".join(traceback.format_exception(error)), limit=5000)
     logger.error(
-        "fulfilment.failed: %s: %s",
+        "fulfilment.failed: %s: %s (%s)",
         fulfilment.transaction.reference,
-        trace,
-        extra={**log_facts(fulfilment, door), "state": str(state)},
+        text,
+        " > ".join(places_of(error)),
+        # The stack for error trackers, under the cleaned text: the error's own, and those of its
+        # causes, may quote the payer.
+        exc_info=DeliveryError(text).with_traceback(error.__traceback__),
+        extra={
+            **log_facts(fulfilment, door),
+            "error": type(error).__name__,
+            "state": str(state),
+        },
     )
     signal = fulfilment_held if reason else fulfilment_failed
     signal.send_robust(sender=Fulfilment, fulfilment=fulfilment)
@@ -84,7 +95,7 @@ def record_failure(
 
 
 def log_facts(fulfilment: Fulfilment, door: Door) -> dict[str, object]:
-    """Return what each of our log records says about a delivery."""
+    """Return the fields that each log record about a delivery has."""
     return {
         "reference": fulfilment.transaction.reference,
         "attempt": fulfilment.attempts,
@@ -93,10 +104,12 @@ def log_facts(fulfilment: Fulfilment, door: Door) -> dict[str, object]:
 
 
 def _after_the_fence(fulfilment: Fulfilment, text: str, door: Door, *, at_commit: bool) -> Outcome:
-    """Tell what is true when our failure could not be written: another attempt has the row.
+    """Return the outcome that is true if the failure could not be recorded under the claim.
 
-    The commit may also have succeeded and only what came after it failed: an `on_commit` hook
-    of the merchant's, or the connection (docs/cases.md C62). Then the value is given.
+    - A later attempt or a decision of staff may have changed the row.
+    - The commit may have succeeded, and only a later step failed: an `on_commit` hook of the
+      merchant's, or the connection (docs/cases.md C62). Then the value is given.
+    - The database may have committed before the handler raised an error: see `_take_back`.
     """
     if not at_commit and _take_back(fulfilment, text, door):
         return Outcome.HELD
@@ -114,14 +127,16 @@ def _after_the_fence(fulfilment: Fulfilment, text: str, door: Door, *, at_commit
 
 
 def _take_back(fulfilment: Fulfilment, text: str, door: Door) -> bool:
-    """Hold for staff what reads "delivered" though its handler failed; False: it does not.
+    """Change this attempt's `delivered` to `held`; return False if its state is not `delivered`.
 
-    The one way out of `delivered`, and only for what never was: the database committed our mark
-    under the handler (DDL on MariaDB and MySQL does), and the handler then raised. Left alone, a
-    payer would be told "delivered" and get nothing. It is not tried again by itself, for
-    what the handler wrote before is committed too and would be given twice: a person looks.
-    Asking before the commit whether the transaction is still the same would not do: the next
-    write opens another, and MySQL tells neither. Fenced: this very attempt's mark and no other.
+    This is the only transition out of `delivered`. It is used if the database committed that state
+    early (a DDL statement on MariaDB and MySQL does so) and the handler then raised an error: the
+    payer would read "delivered" and get nothing. There is no further attempt before staff decide,
+    because what the handler wrote until then is committed, too, and would be given twice.
+
+    To ask before the commit whether the transaction is still the same would not help: the next
+    write opens a new one, and MySQL reports neither. Only the state that this attempt has set is
+    changed.
     """
 
     def take(number: int) -> bool:
@@ -151,7 +166,7 @@ def _take_back(fulfilment: Fulfilment, text: str, door: Door) -> bool:
 
 
 def log_error_after_delivery(fulfilment: Fulfilment, text: str, door: Door) -> None:
-    """Log that something of the merchant's failed after the value was given."""
+    """Log an error of the merchant's code that was raised after the value was given."""
     logger.error(
         "fulfilment.error_after_delivery: %s: %s",
         fulfilment.transaction.reference,
@@ -168,13 +183,8 @@ def _verdict_on(error: Exception, attempts: int) -> Reason:
 
 def name_error(fulfilment: Fulfilment, error: Exception) -> str:
     """Return an error's class and text without the key and the payer's e-mail address."""
-    return _clean(fulfilment, f"{type(error).__name__}: {error}")
-
-
-def _clean(fulfilment: Fulfilment, text: str, limit: int = 500) -> str:
     return redact(
-        text,
+        f"{type(error).__name__}: {error}",
         read_key_or_blank(conf.secret_key),
         fulfilment.transaction.customer_email,
-        limit=limit,
     )

@@ -24,8 +24,9 @@ PLAIN_FUNCTION = (
 def load_handler() -> Handler:
     """Return the function that `HANDLER` names; raise `ConfigurationError` if there is none.
 
-    A call of it raises `PermanentFulfilmentError` when the merchant's function gives back work
-    that nobody will do (a coroutine, a generator): nothing was given, and no second try can help.
+    The returned function raises `PermanentFulfilmentError` if the merchant's function returns a
+    coroutine or a generator: nobody runs it, so no value was given, and a further attempt would not
+    help.
     """
     return functools.partial(_call, load_function("HANDLER", conf.handler))
 
@@ -44,10 +45,10 @@ def _call(handler: Handler, fulfilment: Fulfilment) -> None:
 
 
 def is_unfinished(handler: Callable[..., object], *, wrapped: bool = False) -> bool:
-    """Say whether a call only makes a coroutine or a generator, and so does none of the work.
+    """Say whether a call only creates a coroutine or a generator, and so does no work.
 
-    With `wrapped` say it of the functions under its decorators, too: there a decorator may still
-    run what the function under it makes.
+    With `wrapped`, also look at the functions under its decorators. A decorator may still run the
+    coroutine or generator that its function returns.
     """
     return any(
         iscoroutinefunction(one)
@@ -58,7 +59,7 @@ def is_unfinished(handler: Callable[..., object], *, wrapped: bool = False) -> b
 
 
 def _layers(handler: object, *, wrapped: bool) -> Iterator[Callable[..., object]]:
-    """Yield what a call of it calls, from the outside to the inside."""
+    """Yield the callables that a call of `handler` goes through, from the outside to the inside."""
     seen: set[int] = set()
     while callable(handler) and id(handler) not in seen:
         seen.add(id(handler))
@@ -72,14 +73,15 @@ def _layers(handler: object, *, wrapped: bool) -> Iterator[Callable[..., object]
 
 
 def takes_one_argument(handler: Callable[..., object]) -> bool:
-    """Say whether it can be called with one argument; True when that cannot be known.
+    """Say whether `handler` can be called with one argument; True if that cannot be known.
 
-    A decorator's own signature counts, not that of the function under it: it may add arguments.
+    The signature of a decorator counts, not that of the function under it, because the decorator
+    may add arguments.
     """
     try:
         inspect.signature(handler, follow_wrapped=False).bind(object())
     except ValueError:
-        return True  # It has no signature to read, as some that are written in C.
+        return True  # Some functions that are written in C have no signature.
     except TypeError:
         return False
     return True

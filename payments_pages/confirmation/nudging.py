@@ -1,7 +1,7 @@
-"""Leave a delivery to a worker: send it the bare reference, after the commit.
+"""Leave a delivery to a worker: send it the reference, after the commit.
 
-A message is only speed. It carries nothing but the reference, and may be lost, doubled, late or
-forged: the row is the truth, and the sweep takes what no worker came for.
+A message only makes the delivery faster. It contains nothing but the reference, and it may be lost,
+doubled, late or forged: only the row counts, and the sweep makes deliveries that no worker makes.
 """
 
 import logging
@@ -20,7 +20,7 @@ __all__ = ["hand_on", "load_nudge", "send_nudge"]
 logger = logging.getLogger("payments_pages.nudging")
 
 SLOW = 1.0
-"""Seconds that sending may take; what takes longer is logged, for a payer waits meanwhile."""
+"""Seconds that the sending may take. If it takes longer, this is logged: a payer waits for it."""
 
 Nudge = Callable[[str], object]
 
@@ -31,10 +31,10 @@ def load_nudge() -> Nudge:
 
 
 def hand_on(fulfilment: Fulfilment, *, due: bool, door: Door) -> Outcome:
-    """Claim nothing: send the reference on if the delivery is open, and say what is true now.
+    """Send the reference to the workers if the delivery is open; return the current outcome.
 
-    What `DELIVERY: "queued"` does in place of `deliver_here`. A payer who comes back to a failed
-    delivery sends it again, as they would have it tried again here (docs/cases.md C12).
+    Nothing is claimed. With `DELIVERY: "queued"` this is called in place of `deliver_here`. If a
+    payer comes back to a failed delivery, the reference is sent again (docs/cases.md C12).
     """
     if is_claimable(fulfilment, due=due):
         send_nudge(fulfilment.transaction.reference, door=door)
@@ -42,11 +42,12 @@ def hand_on(fulfilment: Fulfilment, *, due: bool, door: Door) -> Outcome:
 
 
 def send_nudge(reference: str, *, door: Door) -> bool:
-    """Send a reference to the workers. False: it was not sent, which is logged and no more.
+    """Send a reference to the workers. Return whether it was sent; an error is only logged.
 
-    Must be called with no transaction open: a worker may be quicker than our commit. The shipped
-    senders give up after a short time by themselves; `NUDGE` of a merchant's own must do so too,
-    for no callable can be cut short from outside.
+    The shipped senders give up after a short time. A merchant's own `NUDGE` must do so, too: a
+    callable cannot be stopped from outside.
+
+    Raise `OpenTransactionError` inside an open transaction: a worker may start before its commit.
     """
     refuse_open_transaction("A reference was sent to the workers")
     started = time.monotonic()

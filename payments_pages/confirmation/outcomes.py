@@ -1,4 +1,4 @@
-"""What is true about a reference, by the database alone."""
+"""The answer about a reference, as the database has it."""
 
 from dataclasses import dataclass, field
 
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 COME_BACK = 5
-"""Seconds after which asking again may tell more, when the service did not say."""
+"""Seconds after which a caller may ask again, if the service did not name a time."""
 
 _OUTCOMES = {
     FulfilmentState.PENDING: Outcome.DELIVERING,
@@ -35,12 +35,15 @@ _CHANGES_SOON = frozenset({Outcome.DELIVERING, Outcome.DELIVERY_FAILED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
-    """What is true about a reference now. It holds a payer's data only through its rows.
+    """What is true about a reference now. Only its rows contain a payer's data.
 
-    `transaction` and `fulfilment` are None where there are none yet. `retry_after` is in
-    seconds, for outcomes that may change by themselves; None for the others. `contradicted`: a
-    signed message says that it is paid, and the service does not confirm that yet. `answered` is
-    the status that the service gave to this very call, or "" when it was not asked or gave none.
+    - `transaction` and `fulfilment` are None if there is no such row yet.
+    - `retry_after`: the seconds after which a caller may ask again, for an outcome that may change
+      without staff; None for the others.
+    - `contradicted`: a signed message says that it is paid, and the service does not confirm this
+      yet.
+    - `answered`: the status that the service gave in this call; "" if it was not asked, or gave no
+      usable answer.
     """
 
     outcome: Outcome
@@ -64,7 +67,7 @@ def describe(transaction: Transaction) -> Confirmation:
 def describe_delivery(
     fulfilment: Fulfilment, outcome: Outcome, *, answered: str = ""
 ) -> Confirmation:
-    """Return what is true about a reference whose delivery was opened."""
+    """Return what is true about a reference that has a fulfilment."""
     return Confirmation(
         outcome=outcome,
         reference=fulfilment.transaction.reference,
@@ -78,9 +81,9 @@ def describe_delivery(
 def describe_undelivered(
     reference: str, row: Verification | None, transaction: Transaction | None
 ) -> Confirmation:
-    """Return what is true about a reference for which no delivery was opened.
+    """Return what is true about a reference that has no fulfilment.
 
-    Against a signed success nobody is told "not paid" or "unknown": it is pending.
+    If a signed message says that it is paid, the outcome is `PENDING`, not `NOT_PAID` or `UNKNOWN`.
     """
     contradicted = is_contradicted(row, transaction)
     if contradicted:
@@ -91,6 +94,7 @@ def describe_undelivered(
     elif row is not None and row.state == VerificationState.UNKNOWN:
         outcome = Outcome.UNKNOWN
     elif row is not None and row.state == VerificationState.VERIFYING:
+        # Also while the first delivery runs: nobody else can see yet that it is paid.
         outcome = Outcome.PENDING
     else:
         outcome = Outcome.UNAVAILABLE
@@ -109,9 +113,9 @@ def unavailable(reference: str, *, retry_after: int = COME_BACK) -> Confirmation
 
 
 def is_contradicted(row: Verification | None, transaction: Transaction | None) -> bool:
-    """Say whether a signed success stands that the service's own answer does not confirm.
+    """Say whether a signed message reported a success that the service has not confirmed.
 
-    A reversed payment was a success once, so that it confirms the message.
+    The status `reversed` confirms it, too, because the payment was a success before.
     """
     if row is None or row.signed_success_at is None:
         return False
@@ -119,10 +123,10 @@ def is_contradicted(row: Verification | None, transaction: Transaction | None) -
 
 
 def outcome_of(fulfilment: Fulfilment) -> Outcome:
-    """Return the outcome that a fulfilment's state stands for."""
+    """Return the outcome that corresponds to a fulfilment's state."""
     return _OUTCOMES[FulfilmentState(fulfilment.state)]
 
 
 def error_facts(reference: str, door: Door, error: Exception) -> dict[str, str]:
-    """Return what a log record says about a confirmation that an error has cut short."""
+    """Return the fields of a log record about a confirmation that an error has ended."""
     return {"reference": reference, "error": type(error).__name__, "door": str(door)}

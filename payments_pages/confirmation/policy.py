@@ -1,7 +1,7 @@
-"""Decide, purely, what a verified transaction deserves.
+"""Decide whether to accept, hold or wait for a verified transaction.
 
-No database, no network, no settings: facts and an expectation in, a decision out. The rules
-and their order are this module's whole content; a test holds them as a table.
+Pure functions: they take facts and an expectation, return a decision, and use no database, network
+or settings. The order of the rules counts; a test has them as a table.
 """
 
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ __all__ = [
 ]
 
 FINAL_FAILURES = frozenset({"failed", "abandoned", "reversed"})
-"""Statuses shown to the payer as not paid (docs/service.md, only seen). None is final: a payment may be made
-a minute later under the same reference."""
+"""Statuses that the payer sees as "not paid" (docs/service.md, only seen). None of them is final:
+the payer may pay a minute later under the same reference."""
 
 POLICY_REASONS = frozenset(
     {
@@ -37,19 +37,21 @@ POLICY_REASONS = frozenset(
         Reason.AMOUNT_MISMATCH,
         Reason.ATTRIBUTION_CONFLICT,
         Reason.DUPLICATE_PAYMENT,
+        Reason.TAKEN_BACK,
     }
 )
-"""Holds that this module makes, hence may lift when the facts change."""
+"""Reasons of holds that this module makes, or decides about anew, and may end if the facts change."""
 
 QUIET_REASONS = frozenset({Reason.OTHER_SITE})
-"""Holds that may wait for nobody, because another site delivers what was paid."""
+"""Reasons of holds that may need no decision of staff, because another site delivers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """State what the service said. `amount` is minor units, None when it could not be read.
+    """The part of the service's answer that counts for a decision.
 
-    `paid_at` is None when the service did not say when it was paid.
+    `amount` is in minor units; None if it could not be read. `paid_at` is None if the service did
+    not say when it was paid.
     """
 
     status: str
@@ -61,12 +63,13 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """State how the page stands that is paid for.
+    """The state of the page that is paid for.
 
-    `domain` is its mode; "" where the service never said it, which our key then vouches for.
-    `confirmed`: the service has given it a number. `withdrawn` has one entry for each way in
-    which it is off sale now (switched off; gone from the service): since when, or None where
-    that is not known. `sold_here`: by this site, and not by another one on the same account.
+    - `domain`: its mode; "" if the service never said it. It is then the mode of our secret key.
+    - `confirmed`: the service has given it a number.
+    - `withdrawn`: the times since when it is off sale, one for each cause (switched off; missing at
+      the service); None in place of a time that is not known. Empty if it is on sale.
+    - `sold_here`: this site sells it, not another site on the same account.
     """
 
     domain: str
@@ -77,10 +80,12 @@ class Offer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """State what must have been paid. `amount` None: the payer chose it.
+    """What must have been paid.
 
-    `offer` is the page it is paid for, if it is one. `conflict` says that two sources name different things; `paid_by_other` that another
-    transaction has already been accepted for the same expected payment.
+    - `amount`: in minor units; None if the payer chooses it.
+    - `offer`: the page that is paid for, if it is a page.
+    - `conflict`: two sources name different things.
+    - `paid_by_other`: another transaction was already accepted for the same expected payment.
     """
 
     amount: int | None
@@ -92,7 +97,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """Give the verdict and, for a wait or a hold, its reason."""
+    """The verdict and, if it is to wait or to hold, its reason. `overpaid`: more than the price."""
 
     verdict: Verdict
     reason: Reason = Reason.NONE
@@ -102,8 +107,9 @@ class Decision:
 def decide(facts: Facts, expectation: Expectation | None, mode: str) -> Decision:
     """Accept, wait or hold. Only the exact text `success` is a success (docs/service.md: Verify 1).
 
-    Less than the price is held; more is accepted and flagged, for fees passed on to the payer
-    are in the amount (docs/service.md, only seen; docs/cases.md C05).
+    A payment of less than the price is held. One of more is accepted and marked as overpaid,
+    because the amount includes fees that the payer bears (docs/service.md, only seen; docs/cases.md
+    C05).
     """
     if facts.status != "success":
         return Decision(verdict=Verdict.WAIT, reason=Reason.NOT_SUCCESS)
@@ -116,7 +122,7 @@ def decide(facts: Facts, expectation: Expectation | None, mode: str) -> Decision
 
 
 def fits(facts: Facts, expectation: Expectation) -> bool:
-    """Say whether the money is enough: by the rules about currency and amount alone."""
+    """Say whether currency and amount are those expected; the other rules are left out."""
     return _money_objection(facts, expectation) is Reason.NONE
 
 
@@ -141,7 +147,7 @@ def _objection(facts: Facts, expectation: Expectation | None, mode: str) -> Reas
 
 
 def _was_on_sale(offer: Offer, paid_at: datetime | None, mode: str) -> bool:
-    """Say whether the page could be paid on then; no, where that cannot be told."""
+    """Say whether the page was on sale when it was paid; False if that is not known."""
     if not offer.confirmed or offer.domain not in {"", mode}:
         return False
     return all(
@@ -150,10 +156,15 @@ def _was_on_sale(offer: Offer, paid_at: datetime | None, mode: str) -> bool:
 
 
 def _money_objection(facts: Facts, expectation: Expectation) -> Reason:
-    if not facts.currency or facts.currency.upper() != expectation.currency.upper():
+    if not facts.currency or _folded(facts.currency) != _folded(expectation.currency):
         return Reason.CURRENCY_MISMATCH
     if type(facts.amount) is not int or facts.amount <= 0:
         return Reason.AMOUNT_INVALID
     if expectation.amount is not None and facts.amount < expectation.amount:
         return Reason.AMOUNT_MISMATCH
     return Reason.NONE
+
+
+def _folded(currency: str) -> str:
+    """Return the code in upper case; only ASCII letters count: "ıls" is not "ILS"."""
+    return currency.upper() if currency.isascii() else currency

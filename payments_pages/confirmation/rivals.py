@@ -1,32 +1,47 @@
-"""Wait for a rival that works on the same reference, without holding every thread of a process."""
+"""Wait for a rival: another caller that works on the same reference at this moment."""
 
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 from payments_pages.client import PATIENCE, Bulkhead
 from payments_pages.conf import conf
 
-__all__ = ["wait_while"]
+__all__ = ["RIVAL_PATIENCE", "poll", "wait_while"]
+
+RIVAL_PATIENCE = 2.0
+"""Seconds for which a caller waits for a rival's result, before it says "being processed"."""
 
 _WAITING: Final = Bulkhead()
 
+Read = TypeVar("Read")
 
-def wait_while(is_busy: Callable[[], bool], *, patience: float) -> None:
-    """Look again and again for `patience` seconds at most, while a rival is busy.
 
-    At most `MAX_CALLS` threads of a process wait so at once: reloads by one payer cannot hold
-    them all. In a rush the next one waits a moment for a place, as it would for a call.
+def poll(read: Callable[[], Read], is_busy: Callable[[Read], bool]) -> Read:
+    """Read, and read again while the result shows a busy rival; return the last result.
+
+    This takes `RIVAL_PATIENCE` seconds at most. The pauses before the reads grow from 0.02 to 0.25
+    seconds.
     """
-    if not is_busy() or not _WAITING.enter(conf.limits.max_calls, patience=PATIENCE):
-        return
+    give_up = time.monotonic() + RIVAL_PATIENCE
+    pause = 0.02
+    while is_busy(found := read()) and time.monotonic() < give_up:
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.25)
+    return found
+
+
+def wait_while(read: Callable[[], Read], is_busy: Callable[[Read], bool]) -> Read:
+    """Read like `poll`, for a rival whose handler runs: that may take long.
+
+    At most `MAX_CALLS` threads of a process wait here at the same time, so that one payer who
+    reloads a page cannot occupy all of them. A caller that finds no free place waits a moment for
+    one, then returns at once.
+    """
+    found = read()
+    if not is_busy(found) or not _WAITING.enter(conf.limits.max_calls, patience=PATIENCE):
+        return found
     try:
-        give_up = time.monotonic() + patience
-        pause = 0.02
-        while time.monotonic() < give_up:
-            time.sleep(pause)
-            if not is_busy():
-                return
-            pause = min(pause * 1.5, 0.25)
+        return poll(read, is_busy)
     finally:
         _WAITING.leave()

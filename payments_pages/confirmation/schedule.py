@@ -1,7 +1,7 @@
 """Decide when the service is asked about a reference again, if no door asks before.
 
-All ages are taken by the database's clock, in the UPDATE that ends an ask: a web server's wrong
-clock can neither give a reference up early nor keep it for ever.
+All ages are computed by the database's clock, in the UPDATE that ends an attempt. So the wrong
+clock of a web server can neither give up a reference too early nor keep it for ever.
 """
 
 import datetime as dt
@@ -13,31 +13,41 @@ from django.db.models.expressions import CombinedExpression
 from payments_pages.choices import VerificationState
 from payments_pages.db import from_now
 
-__all__ = ["OPEN_EVERY", "THEN_EVERY", "again", "named_meanwhile", "soon"]
+__all__ = ["OPEN_EVERY", "THEN_EVERY", "again", "grace_end", "named_meanwhile", "soon"]
 
 SPACE = 2
-"""Seconds that two asks are apart at least."""
+"""Seconds between two attempts, at least."""
 SCHEDULE = (5, 30, 120, 600, 3600)
-"""Seconds between the asks, counted from when somebody last named the reference."""
+"""Seconds between the attempts. The first of them begins when somebody last named the reference."""
 THEN_EVERY = 6 * 3600
-"""Seconds between the asks after those."""
+"""Seconds between the later attempts."""
 OPEN_EVERY = 12 * 3600
-"""Seconds between the asks about what is still open after three days: at least one a day, with
-the spread and a few sweeps a day."""
+"""Seconds between the attempts about a payment that is still open after three days. With the random
+factor, and a few sweeps a day, the service is asked at least once a day."""
 LAPSES_AFTER = 72 * 3600
+"""Seconds after somebody last named a reference, after which it may be given up."""
 SIGNED_EVERY = 30
-"""Seconds between the asks while a signed success is not confirmed: the next sweep must see it."""
+"""Seconds between the attempts while a signed success is not confirmed, so that each sweep asks."""
 SIGNED_LATER = 3600
-"""Seconds between those asks once the last message is older than `LAPSES_AFTER`."""
+"""Seconds between those attempts if the reference was last named more than `LAPSES_AFTER` ago."""
+
+GRACE = 600
+"""Seconds that a payer has to come back and so say what was paid for, before staff are told that
+nothing says it (our decision)."""
+
+
+def grace_end() -> CombinedExpression:
+    """Return the time when staff are told of an unattributed hold that is opened now."""
+    return from_now(GRACE)
 
 
 def soon(*, at_least: float = 0) -> CombinedExpression:
-    """Return a moment some seconds from now, not before the service said it may be asked."""
+    """Return a time in a few seconds, as an expression; not before `at_least` seconds from now."""
     return _after(SCHEDULE[0], at_least)
 
 
 def named_meanwhile() -> Q:
-    """Select rows that somebody trusted has named since the last ask began."""
+    """Return the condition that a trusted caller has named the row since the last attempt began."""
     return Q(named_attempt__gte=F("attempts"))
 
 
@@ -48,15 +58,17 @@ def again(
     later: float | None = None,
     confirmed: bool = False,
 ) -> dict[str, Case]:
-    """Return a row's next state and time, as expressions for the UPDATE that ends an ask.
+    """Return a row's next state and time, as expressions for the UPDATE that ends an attempt.
 
-    - Named by somebody trusted since the ask began: due in seconds.
-    - Named by a signed success, which this answer does not confirm: due every half minute, after
-      three days every hour, and never given up. `confirmed` says that the answer fits it.
-    - Else by the time since the reference was last named: `SCHEDULE`, then every six hours.
-    - After three days every `later` seconds; None gives it up (`LAPSED`).
+    The first case that fits decides:
 
-    `at_least` is the least number of seconds that the service asked us to wait.
+    - A trusted caller has named the reference since the attempt began: due in seconds.
+    - A signed message says that it is paid, and the answer does not confirm this (`confirmed` is
+      false): due every half minute, after three days every hour, and never given up.
+    - It was last named less than three days ago: due by `SCHEDULE`, then every six hours.
+    - It was last named earlier: due every `later` seconds, or given up (`LAPSED`) if that is None.
+
+    `at_least`: the seconds that the service asked us to wait.
     """
     due = Value(VerificationState.DUE)
     times = [When(named_meanwhile(), then=soon(at_least=at_least))]

@@ -1,7 +1,7 @@
-"""The statements that every payment runs; `db.compiled` writes their SQL once per connection.
+"""The statements that every payment runs. `db.compiled` compiles their SQL once per connection.
 
-Each does what the ORM does for the queryset that is written here. Guards (compare-and-set) look
-like all others: they are guards because of where the steps call them.
+Each statement does what the ORM does for the queryset that is written here. Some are guards: a step
+runs them as the first statement of its transaction.
 """
 
 import datetime as dt
@@ -14,10 +14,12 @@ from django.db.models import (
     CharField,
     DateTimeField,
     DurationField,
+    Exists,
     ExpressionWrapper,
     F,
     IntegerField,
     Q,
+    Subquery,
     UUIDField,
     Value,
     When,
@@ -40,10 +42,13 @@ __all__ = [
     "EXPECTED_BY_KEY",
     "INSERT_ACCEPTED_FULFILMENT",
     "INSERT_CLAIMED_VERIFICATION",
+    "INSERT_DELIVERED_EVENT",
+    "INSERT_DELIVERED_FULFILMENT",
     "INSERT_EVENT",
     "INSERT_SIGNED_VERIFICATION",
     "INSERT_TRANSACTION",
     "PAGE_BY_TOKEN",
+    "PAGE_OF_CALLBACK",
     "SETTLED_BY_KEY",
     "SETTLE_VERIFICATION",
     "TRANSACTION_BY_KEY",
@@ -66,16 +71,17 @@ TRANSACTION_BY_KEY: Final = Select(
     ),
     key=CharField(),
 )
-"""The transaction with its related rows; `delivery_due`: its fulfilment is due by the database's clock."""
+"""The transaction with its related rows. `delivery_due`: the fulfilment's `next_at` has passed, by
+the database's clock."""
 SETTLED_BY_KEY: Final = Select(
     lambda key: (
         Transaction.objects.filter(reference_key=key)
         .select_related("fulfilment")
-        .only("reference", "reference_key", "token", "fulfilment__state")
+        .only("reference", "reference_key", "token", "status", "fulfilment__state")
     ),
     key=CharField(),
 )
-"""The fields that a door needs for a settled payment; the others are read when first asked for."""
+"""The fields that a door needs for a settled payment. The others are deferred."""
 TRANSACTION_BY_TOKEN: Final = Select(
     lambda token: Transaction.objects.filter(token=token).select_related("fulfilment", "page"),
     token=UUIDField(),
@@ -87,6 +93,14 @@ EXPECTED_BY_KEY: Final = Select(
 PAGE_BY_TOKEN: Final = Select(
     lambda token: PaymentPage.objects.filter(token=token), token=UUIDField()
 )
+PAGE_OF_CALLBACK: Final = Select(
+    lambda token, key: PaymentPage.objects.filter(token=token).annotate(
+        is_expected=Exists(ExpectedPayment.objects.filter(reference_key=key))
+    ),
+    token=UUIDField(),
+    key=CharField(),
+)
+"""The page of a callback. `is_expected`: there is an expected payment with this reference, too."""
 
 
 def _claimed(lease: Any) -> dict[str, Any]:
@@ -103,7 +117,20 @@ INSERT_TRANSACTION: Final = Insert(Transaction)
 INSERT_ACCEPTED_FULFILMENT: Final = Insert(
     Fulfilment, lambda lease: {"next_at": UtcNow() + lease}, lease=DurationField()
 )
+INSERT_DELIVERED_FULFILMENT: Final = Insert(Fulfilment, lambda: {"delivered_at": UtcNow()})
 INSERT_EVENT: Final = Insert(Event)
+
+
+def _marked_key(pk: Any, attempt: Any) -> dict[str, Any]:
+    marked = Fulfilment.objects.filter(pk=pk, attempts=attempt, state=FulfilmentState.DELIVERED)
+    return {"reference_key": Subquery(marked.values("reference_key")[:1])}
+
+
+INSERT_DELIVERED_EVENT: Final = Insert(
+    Event, _marked_key, pk=BigAutoField(), attempt=IntegerField()
+)
+"""The line of a delivery. If the row is no longer `delivered`, it has no key, and the database
+refuses it: an `IntegrityError`. So the look costs no statement of its own."""
 
 _REFRESHED_MEANWHILE: Final = Q(refresh_attempt__gte=F("attempts"))
 SETTLE_VERIFICATION: Final = Update(
@@ -129,7 +156,8 @@ SETTLE_VERIFICATION: Final = Update(
 )
 COMPLETE_FULFILMENT: Final = Update(
     lambda pk, attempt: (
-        # By the primary key alone: an atomic handler may run long while this row is locked.
+        # `Unindexed`: the row must be found by its primary key. It stays locked while an atomic
+        # handler runs, and an entry in the state's index would be locked, too.
         Fulfilment.objects.filter(
             Exact(Unindexed("state"), FulfilmentState.DELIVERING), pk=pk, attempts=attempt
         ),

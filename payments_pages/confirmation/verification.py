@@ -1,11 +1,10 @@
-"""Decide who asks the service about a reference, and write down how it went.
+"""Decide which caller asks the service about a reference, and record how the attempt ended.
 
-The guard is a conditional UPDATE, the first statement of its transaction: any number of rivals,
-one call. `attempts` is the fence: an answer is written only by the attempt that asked for it.
+The guard is a conditional UPDATE, the first statement of its transaction: one of any number of
+rivals asks. `attempts` is the fence: only the latest attempt may write its answer.
 """
 
 import datetime as dt
-import time
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -13,9 +12,9 @@ from django.db import IntegrityError
 from django.db.models import F, Q
 from django.db.models.expressions import CombinedExpression
 
-from payments_pages.choices import GIVEN_UP, Door, VerificationState
+from payments_pages.choices import Door, VerificationState
 from payments_pages.conf import conf
-from payments_pages.confirmation import schedule
+from payments_pages.confirmation import rivals, schedule
 from payments_pages.confirmation.inbox import change, find, first_signed_success
 from payments_pages.confirmation.policy import FINAL_FAILURES
 from payments_pages.confirmation.statements import (
@@ -23,7 +22,7 @@ from payments_pages.confirmation.statements import (
     INSERT_SIGNED_VERIFICATION,
     SETTLE_VERIFICATION,
 )
-from payments_pages.db import UtcNow, from_now, retry_transient
+from payments_pages.db import HeldRowError, UtcNow, change_unless_held, from_now, retry_transient
 from payments_pages.exceptions import (
     AuthenticationFailed,
     NotAsked,
@@ -36,7 +35,9 @@ from payments_pages.redaction import place_of
 
 __all__ = [
     "Claim",
+    "ask_again",
     "await_rival",
+    "began_just_now",
     "claim",
     "fail",
     "fail_to_record",
@@ -47,15 +48,16 @@ __all__ = [
 ]
 
 ASK_AT_MOST_EVERY = 2.0
+"""Seconds between two attempts of callers that are not vouched for, at least."""
+LONGEST_PAUSE = 60.0
+"""Seconds to which that pause grows: a payment that was abandoned may be made a minute later."""
 LEASE_MARGIN = 7.0
-"""Seconds that the lease outlives the call's deadline: time to write the answer down."""
-RIVAL_PATIENCE = 2.0
-"""Seconds a loser waits for the winner's answer, instead of telling a payer to come again."""
+"""Seconds from the deadline of the call to the end of the lease: the time to record the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to ask once: `attempt` is the fence to write the answer with."""
+    """The right to ask once. The answer is recorded only if no later attempt has begun."""
 
     pk: int
     attempt: int
@@ -66,14 +68,15 @@ def receive(
     key: str,
     *,
     door: Door,
-    page_claim: UUID | None,
+    page_hint: UUID | None,
     vouched: bool,
     signed_success: bool = False,
+    says_paid: bool = False,
 ) -> tuple[Verification, Claim | None]:
-    """Insert the row already claimed: one statement says "seen" and "I ask".
+    """Insert the row already claimed, in one statement. Return it with the claim.
 
-    A rival may have been first: then return its row and no claim. Any other integrity error is
-    raised: taking it for a duplicate would lose the payment.
+    If a rival was first, return its row and None. Raise any other `IntegrityError`: to take it for
+    a duplicate would lose the payment.
     """
     row = Verification(
         reference=reference,
@@ -83,7 +86,8 @@ def receive(
         attempts=1,
         first_door=door,
         vouched=vouched,
-        page_claim=page_claim,
+        said_paid=says_paid,
+        page_claim=page_hint,
     )
     insert = INSERT_SIGNED_VERIFICATION if signed_success else INSERT_CLAIMED_VERIFICATION
     lease = dt.timedelta(seconds=conf.limits.deadline + LEASE_MARGIN)
@@ -99,24 +103,41 @@ def receive(
 
 
 def claim(
-    row: Verification, *, refresh: bool, vouched: bool, signed_success: bool = False
+    row: Verification,
+    *,
+    refresh: bool,
+    vouched: bool,
+    signed_success: bool = False,
+    says_paid: bool = False,
+    is_anonymous: bool = False,
 ) -> Claim | None:
-    """Take the right to ask, by compare-and-set; None when somebody else has it or just asked.
+    """Claim the right to ask; return None if a rival has it or has just asked.
 
-    A door asks at once whatever the schedule says. An anonymous one does not ask twice within two
-    seconds, because a payer presses "check again" when it suits them; but it does if somebody
-    trusted has named the reference since the last ask. `vouched` means that this caller does so
-    now: the schedule starts anew. It also does for what was given up. `refresh` asks about a
-    settled reference too.
+    Raise `HeldRowError` if another transaction has locked the row: it records an answer, or its
+    handler is running, and nobody waits for it.
+
+    - A door asks at once, before the time of the schedule.
+    - It does not ask within `ASK_AT_MOST_EVERY` seconds of the last attempt, because a payer may
+      press "check again" often; unless a trusted caller has named the reference since that attempt
+      began. If the caller `is_anonymous` (a client that anybody may be), this pause grows with the
+      attempts.
+    - `vouched`: this caller is trusted and names the reference now. It may ask in these seconds,
+      too, and the schedule starts anew.
+    - `says_paid`: the caller believes it to be paid, which is kept (`Verification.said_paid`).
+    - A reference that was given up is asked about again, and its schedule starts anew.
+    - `refresh`: ask about a settled reference, too.
+    - A claim whose lease has ended may be taken over.
     """
     free = Q(schedule.named_meanwhile()) | Q(asked_at__isnull=True)
-    free |= Q(asked_at__lte=from_now(-ASK_AT_MOST_EVERY))
-    states = [VerificationState.DUE, VerificationState.UNKNOWN, *GIVEN_UP]
+    free |= Q(asked_at__lte=from_now(-(_pause(row) if is_anonymous else ASK_AT_MOST_EVERY)))
+    states = [VerificationState.DUE, VerificationState.UNKNOWN, *VerificationState.given_up()]
     if refresh:
         states.append(VerificationState.SETTLED)
     claimable = Q(state__in=states) if vouched else Q(free, state__in=states)
     abandoned = Q(state=VerificationState.VERIFYING, next_at__lte=UtcNow())
     changes: dict[str, object] = {
+        # Before `attempts`: in MariaDB and MySQL a later expression reads the new value.
+        **({"named_attempt": F("attempts")} if vouched else {}),
         "state": VerificationState.VERIFYING,
         "attempts": F("attempts") + 1,
         "next_at": _lease_end(),
@@ -124,23 +145,39 @@ def claim(
     }
     if vouched:
         changes["vouched"] = True
-    if vouched or row.state in GIVEN_UP:
+    if says_paid:
+        changes["said_paid"] = True
+    if vouched or row.state in VerificationState.given_up():
         changes["named_at"] = UtcNow()
     if signed_success:
         changes["signed_success_at"] = first_signed_success()
-    unmoved = Verification.objects.primary().filter(pk=row.pk, attempts=row.attempts)
-    won = change(unmoved.filter(claimable | abandoned), **changes)
+    unmoved = Verification.objects.primary().filter(attempts=row.attempts)
+    won = change_unless_held(unmoved.filter(claimable | abandoned), row.pk, **changes)
+    if won is None:
+        raise HeldRowError("Another transaction has locked the verification.")
     return Claim(row.pk, row.attempts + 1) if won else None
 
 
+def _pause(row: Verification) -> float:
+    """Return the seconds after the last attempt until an anonymous caller may make the next one.
+
+    They double from the third attempt on, counted since a trusted caller last named the reference.
+    """
+    fruitless = row.attempts - row.named_attempt
+    doubled: float = ASK_AT_MOST_EVERY * 2 ** min(max(fruitless - 2, 0), 10)
+    return min(doubled, max(LONGEST_PAUSE, ASK_AT_MOST_EVERY))
+
+
 def settle(claim: Claim, *, settled: bool, status: str) -> bool:
-    """Write down that an answer came: settled, or due again. False: fenced off, write nothing.
+    """Record that an answer came: the reference is settled, or due again.
 
-    A settled reference is due again in seconds if a `refresh` was asked for since the ask began.
-    One that is not settled is never given up while the service itself calls the payment open:
-    any `status` but those of a payment that failed.
+    Return False if a later attempt has the claim; the caller must then write nothing. Must be the
+    first statement of the transaction that records the answer.
 
-    Must be the first statement of the transaction that records the answer.
+    - A settled reference is due again in seconds if a refresh was requested since the attempt
+      began.
+    - One that is not settled is never given up while the service calls the payment open: this is
+      each `status` that is not a failure.
     """
     if settled:
         using = primary_alias(Verification)
@@ -153,15 +190,25 @@ def settle(claim: Claim, *, settled: bool, status: str) -> bool:
     return _conclude(claim, last_error="", **again)
 
 
-def fail(claim: Claim, error: ServiceError, *, known: bool) -> bool:
-    """Write down that no usable answer came. False: fenced off by a later attempt.
+def ask_again(claim: Claim) -> None:
+    """Let the sweep ask once more when a lease has passed, although the reference is settled.
 
-    - Not asked about: due again in seconds, whatever its age; the schedule spaces asks, and there
-      was none.
-    - `known` (its transaction is mirrored): never UNKNOWN, because the row would be purged, and
-      never given up, because something new was said of it, perhaps a refund.
-    - Not known to the service, or refused by it: given up after three days.
-    - No answer, or a refused key: never given up, because it says nothing about the payment.
+    May be called in the transaction that has settled it.
+    """
+    rows = Verification.objects.primary().filter(pk=claim.pk, attempts=claim.attempt)
+    rows.update(state=VerificationState.DUE, next_at=from_now(conf.lease))
+
+
+def fail(claim: Claim, error: ServiceError, *, known: bool) -> bool:
+    """Record that no usable answer came. Return False if a later attempt has the claim.
+
+    - No call was made (`NotAsked`): due again in seconds, at any age, because the schedule is about
+      calls.
+    - The transaction is already mirrored (`known`): never UNKNOWN, because the row would be purged,
+      and never given up, because a refund may have been announced.
+    - The service does not know the reference, or refused the call: given up after three days.
+    - The service did not answer, or refused our key: never given up, because this says nothing
+      about the payment.
     """
     told = f"{type(error).__name__}: {error}"
     at_least = error.retry_after or 0
@@ -179,39 +226,51 @@ def fail(claim: Claim, error: ServiceError, *, known: bool) -> bool:
 
 
 def fail_to_record(claim: Claim, error: Exception) -> bool:
-    """Write down that an answer came and could not be recorded. False: fenced off.
+    """Record that an answer came and could not be saved.
 
-    Only the error's class and place are kept: its text may quote the payer.
+    Return False if a later attempt has the claim. Only the error's class and place are stored,
+    because its text may quote the payer.
     """
     later = schedule.again(VerificationState.DUE, later=schedule.THEN_EVERY)
     return _conclude(claim, last_error=f"{Verification.NOT_RECORDED}: {place_of(error)}", **later)
 
 
 def fence_off(key: str) -> None:
-    """Drop the answer of whoever asks the service now: they would write back what was known before.
+    """End the claim of the attempt under way: its answer would overwrite newer data.
 
-    The first statement of its transaction, as every guard is. The row stays as it is: who lost
-    the fence answers from the database, and a lease that nobody ends is taken over by the sweep.
+    Must be the first statement of its transaction. The state of the row stays. The attempt that
+    lost its claim answers from the database; when its lease ends, the sweep asks again.
     """
     Verification.objects.primary().filter(reference_key=key).update(attempts=F("attempts") + 1)
 
 
-def await_rival(key: str) -> Verification | None:
-    """Wait briefly until nobody is asking about this reference; return its row as it is then."""
-    give_up = time.monotonic() + RIVAL_PATIENCE
-    pause = 0.02
-    while (row := find(key)) is not None and row.state == VerificationState.VERIFYING:
-        if time.monotonic() >= give_up:
-            break
-        time.sleep(pause)
-        pause = min(pause * 1.5, 0.25)
-    return row
+def await_rival(key: str, *, has_lock: bool = False) -> Verification | None:
+    """Wait briefly until no rival asks about this reference; return its row then, or None.
+
+    `has_lock`: it has had its answer, and keeps the row locked while its handler runs.
+    """
+    wait = rivals.wait_while if has_lock else rivals.poll
+    return wait(lambda: find(key), _is_asked)
 
 
-def is_outdated(row: Verification) -> bool:
-    """Say whether the last ask has ended and is older than what somebody trusted said."""
+def began_just_now(row: Verification) -> bool:
+    """Say whether the last attempt began less than `RIVAL_PATIENCE` seconds ago, by the database."""
+    recent = Verification.objects.primary().filter(asked_at__gt=from_now(-rivals.RIVAL_PATIENCE))
+    return recent.filter(pk=row.pk).exists()
+
+
+def _is_asked(row: Verification | None) -> bool:
+    return row is not None and row.state == VerificationState.VERIFYING
+
+
+def is_outdated(row: Verification, named: int | None) -> bool:
+    """Say whether the last attempt has ended and began before a trusted caller named the row.
+
+    `named` is the attempt that had begun when this caller named it. None: it could not name it, and
+    the caller that named it last counts.
+    """
     ended = row.state not in {VerificationState.VERIFYING, VerificationState.SETTLED}
-    return ended and row.named_attempt >= row.attempts
+    return ended and (row.named_attempt if named is None else named) >= row.attempts
 
 
 def _conclude(claim: Claim, **changes: object) -> bool:

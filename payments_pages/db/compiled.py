@@ -224,9 +224,14 @@ class Insert(_Statement, Generic[Row]):
         meta: Any = self._model._meta  # noqa: SLF001 - Django documents it
         sent = {"sender": self._model, "instance": row, "raw": False, "using": using}
         pre_save.send(**sent, update_fields=None)
+        # SQLite copies each page that a statement with RETURNING changes, to be able to undo it
+        # alone: for a payment that is a file of 100 kB.
+        returns = (
+            connection.features.can_return_columns_from_insert and connection.vendor != "sqlite"
+        )
         with mark_for_rollback_on_error(using), connection.cursor() as cursor:
-            self._execute(cursor, connection, [row], values)
-            if connection.features.can_return_columns_from_insert:
+            self._execute(cursor, connection, [row], values, returns=returns)
+            if returns:
                 key = cursor.fetchone()[0]
             else:
                 key = connection.ops.last_insert_id(cursor, meta.db_table, meta.pk.column)
@@ -234,18 +239,18 @@ class Insert(_Statement, Generic[Row]):
         self._mark_saved(row, using)
         post_save.send(**sent, created=True, update_fields=None)
 
-    def run_all(self, using: str, rows: Sequence[Row]) -> None:
+    def run_all(self, using: str, rows: Sequence[Row], **values: object) -> None:
         """Insert several objects in one statement; like `bulk_create`, without signals.
 
         Do not use their primary keys: not every database returns them.
         """
         connection = connections[using]
         if not self._may_compile(connection):
-            self._evaluate_in_database(rows, {})
+            self._evaluate_in_database(rows, values)
             self._model._default_manager.using(using).bulk_create(rows)  # noqa: SLF001 - Django documents it
         else:
             with mark_for_rollback_on_error(using), connection.cursor() as cursor:
-                self._execute(cursor, connection, rows, {}, keys=False)
+                self._execute(cursor, connection, rows, values, returns=False)
         for row in rows:
             self._mark_saved(row, using)
 
@@ -260,9 +265,9 @@ class Insert(_Statement, Generic[Row]):
         rows: Sequence[Row],
         values: dict[str, Any],
         *,
-        keys: bool = True,
+        returns: bool,
     ) -> None:
-        sql, places = self._compiled(connection, (len(rows), keys))
+        sql, places = self._compiled(connection, (len(rows), returns))
         for name, number, field in places:
             values[name] = field.pre_save(rows[number], add=True)
         cursor.execute(sql.text, sql.params(values, connection))
@@ -274,7 +279,7 @@ class Insert(_Statement, Generic[Row]):
             vars(row).pop(name, None)
 
     def _compile(self, connection: BaseDatabaseWrapper, kind: Any) -> Any:
-        count, keys = kind
+        count, returns = kind
         meta = self._model._meta  # noqa: SLF001 - Django documents it
         fields = [field for field in meta.concrete_fields if field is not meta.pk]
         places = [
@@ -289,7 +294,7 @@ class Insert(_Statement, Generic[Row]):
         query: Any = InsertQuery(self._model)
         query.insert_values(fields, rows, raw=True)
         compiler: Any = query.get_compiler(connection=connection)
-        if keys:
+        if returns:
             compiler.returning_fields = [meta.pk]
         ((text, params),) = compiler.as_sql()
         return _Sql(text, params), places

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from payments_pages.db.transient import HeldRowError, is_lock_refused, retry_transient
 
-__all__ = ["change_unless_held", "refuse_held_row"]
+__all__ = ["change_unless_held", "foreign_keys_lock", "is_held", "refuse_held_row"]
 
 LOOKS: Final = (0.0, 0.01, 0.03, 0.06)
 """Seconds before each look at a row. A rival that looks as well locks it for a moment."""
@@ -49,23 +49,55 @@ def change_unless_held(rows: QuerySet[Any], pk: int, **changes: object) -> int |
             return None
 
     for pause in LOOKS:
-        time.sleep(pause)
+        if pause:
+            time.sleep(pause)
         changed = retry_transient(change, using=using)
         if changed is not None:
             return changed
     return None
 
 
-def refuse_held_row(rows: QuerySet[Any], pk: int) -> None:
+def refuse_held_row(rows: QuerySet[Any], pk: Any, *, patient: bool = False) -> None:
     """Lock a row until the transaction ends; raise `HeldRowError` at once if another has locked it.
 
-    Call it before a change without which the transaction makes no sense.
+    Call it before a change without which the transaction makes no sense. With `patient`, look a few
+    times within a tenth of a second: where the others that lock the row are about to commit.
     """
-    if connections[rows.db].features.has_select_for_update and not _is_free(rows, pk):
-        raise HeldRowError("Another transaction has locked this row.")
+    if not connections[rows.db].features.has_select_for_update:
+        return
+    for pause in LOOKS if patient else LOOKS[:1]:
+        if pause:
+            time.sleep(pause)
+        if _is_free(rows, pk):
+            return
+    raise HeldRowError("Another transaction has locked this row.")
 
 
-def _is_free(rows: QuerySet[Any], pk: int) -> bool:
+def is_held(rows: QuerySet[Any], pk: int) -> bool:
+    """Say whether another transaction has locked a row now; never on SQLite."""
+    using = rows.db
+    if not connections[using].features.has_select_for_update:
+        return False
+    try:
+        with transaction.atomic(using=using):
+            return not _is_free(rows, pk)
+    except OperationalError as error:
+        if not is_lock_refused(error):
+            raise
+        return True
+
+
+def foreign_keys_lock(using: str) -> bool:
+    """Say whether a new row keeps others from changing the rows that its foreign keys point at.
+
+    InnoDB (MariaDB and MySQL) locks them until the transaction ends. A caller that waits to change
+    such a row also stops every caller that comes after it. PostgreSQL and SQLite allow a change
+    that leaves the keys as they are.
+    """
+    return connections[using].vendor == "mysql"
+
+
+def _is_free(rows: QuerySet[Any], pk: Any) -> bool:
     """Lock a row by its primary key alone; return False at once if another transaction has.
 
     By other columns MariaDB and MySQL may find the lock of another row, in an index.

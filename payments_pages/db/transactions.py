@@ -1,5 +1,6 @@
 """Open transactions: code that must not run inside one, and code that must notice its end."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ __all__ = [
     "outside_transactions",
     "refuse_ended_transaction",
     "refuse_open_transaction",
+    "refuse_open_transaction_around_loop",
     "renew_connections",
 ]
 
@@ -88,7 +90,8 @@ def refuse_open_transaction(doing: str) -> None:
             raise OpenTransactionError(
                 f"{doing} inside an open transaction on {connection.alias!r}: a rollback would "
                 "undo what the payer was told. Leave the atomic() block first, or call "
-                "confirm_payment_on_commit(reference) inside it."
+                "confirm_payment_on_commit(reference) inside it. With ATOMIC_REQUESTS every view "
+                "is such a block: decorate this one with @transaction.non_atomic_requests."
             )
         if not connection.in_atomic_block and not _commits_by_itself(connection):
             raise OpenTransactionError(
@@ -96,6 +99,20 @@ def refuse_open_transaction(doing: str) -> None:
                 "the payer was told. Call set_autocommit(True) first, or take AUTOCOMMIT out of "
                 "DATABASES."
             )
+
+
+def refuse_open_transaction_around_loop(doing: str) -> None:
+    """Do the same for a coroutine: raise if the code that runs its event loop is in a transaction.
+
+    While a loop runs, Django gives its thread other connections. Without the loop, as here for a
+    moment, it gives those of the code around `asyncio.run()`.
+    """
+    loop = asyncio.get_running_loop()
+    asyncio._set_running_loop(None)  # noqa: SLF001 - in `asyncio.__all__`, made for event loops
+    try:
+        refuse_open_transaction(doing)
+    finally:
+        asyncio._set_running_loop(loop)  # noqa: SLF001 - as above
 
 
 def _commits_by_itself(connection: BaseDatabaseWrapper) -> bool:

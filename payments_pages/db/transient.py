@@ -13,9 +13,20 @@ from django.db import (
     connections,
 )
 
-__all__ = ["HeldRowError", "is_lock_refused", "is_transient", "retry_transient"]
+__all__ = [
+    "RETRY_WITHIN",
+    "HeldRowError",
+    "is_lock_refused",
+    "is_transient",
+    "is_unstorable",
+    "retry_transient",
+]
 
 Result = TypeVar("Result")
+
+
+RETRY_WITHIN = 2.0
+"""Seconds after which a brief error is raised and not retried: a web thread must not wait longer."""
 
 
 _PAUSES = (0.03, 0.1, 0.3)
@@ -74,6 +85,11 @@ def is_lock_refused(error: BaseException) -> bool:
     return _code_of(error) in {1205, 3572, "55P03"}
 
 
+def is_unstorable(error: BaseException) -> bool:
+    """Tell whether the database refused letters that its character set does not have."""
+    return _code_of(error) in {1366, 3988, "22021", "22P05"}
+
+
 def _is_brief(error: BaseException) -> bool:
     """Tell whether another try at once makes sense."""
     if isinstance(error, HeldRowError):
@@ -118,7 +134,9 @@ def _code_of(error: BaseException) -> str | int | None:
     return cause.args[0] if cause.args and isinstance(cause.args[0], int) else None
 
 
-def retry_transient(action: Callable[[int], Result], *, using: str, within: float = 2.0) -> Result:
+def retry_transient(
+    action: Callable[[int], Result], *, using: str, within: float = RETRY_WITHIN
+) -> Result:
     """Run `action`; on a brief database error retry up to three times, then raise the last error.
 
     - `action` gets the number of the try, from 0. It must be a read, or a transaction of its own (a

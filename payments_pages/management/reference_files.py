@@ -15,6 +15,7 @@ from pathlib import Path
 from django.core.management.base import CommandError
 
 from payments_pages.exceptions import InvalidReference
+from payments_pages.marks import clean_pasted
 from payments_pages.references import check_reference
 
 __all__ = ["ReferenceFile", "read_references"]
@@ -45,7 +46,7 @@ def read_references(name: str, column: str | None) -> ReferenceFile:
     """
     text = _text_of(name)
     if column is None:
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        lines = [line for pasted in text.splitlines() if (line := clean_pasted(pasted))]
         _refuse_table(name, lines)
         return ReferenceFile(references=dict.fromkeys(lines))
     if "\0" in text:
@@ -91,7 +92,7 @@ def _refuse_table(name: str, lines: list[str]) -> None:
 
 def _heading(text: str, delimiter: str) -> list[str]:
     row: list[str] = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
-    return [cell.strip() for cell in row]
+    return [clean_pasted(cell) for cell in row]
 
 
 def _names(heading: list[str]) -> str:
@@ -110,13 +111,14 @@ def _delimiter(text: str, column: str) -> str:
 
 def _places(heading: list[str], column: str) -> list[int]:
     """Return where a column stands; small and capital letters differ only where both are there."""
-    exact = [place for place, cell in enumerate(heading) if cell == column.strip()]
-    wanted = column.strip().casefold()
+    column = clean_pasted(column)
+    exact = [place for place, cell in enumerate(heading) if cell == column]
+    wanted = column.casefold()
     return exact or [place for place, cell in enumerate(heading) if cell.casefold() == wanted]
 
 
 def _read_table(rows: Iterator[list[str]], name: str, column: str) -> ReferenceFile:
-    heading = [cell.strip() for cell in next(rows, [])]
+    heading = [clean_pasted(cell) for cell in next(rows, [])]
     places = _places(heading, column)
     if not places:
         there = f"it has {_names(heading)}" if heading else "it is empty"
@@ -129,7 +131,7 @@ def _read_table(rows: Iterator[list[str]], name: str, column: str) -> ReferenceF
     for row in rows:
         if not row:
             continue
-        if any(cell.strip() for cell in row[len(heading) :]):
+        if any(clean_pasted(cell) for cell in row[len(heading) :]):
             # A delimiter inside a cell has moved those after it.
             found.unreadable.append(f"line {rows.line_num}")  # type: ignore[attr-defined]  # csv's
             continue
@@ -150,7 +152,7 @@ def _take(found: ReferenceFile, reference: str, status: str) -> None:
 
 def _cell(row: list[str], place: int) -> str:
     """Return a cell without what keeps spreadsheets from taking it for a number or a formula."""
-    cell = row[place].strip() if place < len(row) else ""
+    cell = clean_pasted(row[place]) if place < len(row) else ""
     if cell.startswith('="') and cell.endswith('"'):
         cell = cell[2:-1]
     return cell.removeprefix("'").strip()

@@ -1,5 +1,6 @@
 """The delivery of a transaction."""
 
+import datetime as dt
 import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NoReturn, Self
@@ -18,6 +19,9 @@ __all__ = ["Fulfilment", "FulfilmentQuerySet", "derive_idempotency_key", "fulfil
 
 # Never change it: with another one the other side would do again what it has done.
 _NAMESPACE: Final = uuid.UUID("fb6a15d1-0001-4300-8d62-901dcfd1a22e")
+
+_LONG_AGO: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+"""Before any time that is stored."""
 
 
 def fulfilment_of(transaction: Transaction | None) -> "Fulfilment | None":
@@ -54,7 +58,7 @@ class IdempotencyKeyField(models.UUIDField):  # type: ignore[type-arg]  # not ge
 class FulfilmentQuerySet(DueQuerySet["Fulfilment"]):
     """Deliveries, and those of them that must be made."""
 
-    open_states = (FulfilmentState.PENDING, FulfilmentState.FAILED, FulfilmentState.DELIVERING)
+    open_states = FulfilmentState.open()
 
     def overrun(self) -> Self:
         """Return the deliveries that take longer than their lease, the oldest first.
@@ -62,6 +66,43 @@ class FulfilmentQuerySet(DueQuerySet["Fulfilment"]):
         Either a process has died, and the next sweep delivers; or a handler hangs.
         """
         return self.due().filter(state=FulfilmentState.DELIVERING)
+
+    def unattributed(self) -> Self:
+        """Return the holds of which nothing says what they pay for, and staff have not decided."""
+        return self.filter(state=FulfilmentState.HELD, reason=Reason.UNATTRIBUTED, decided_by="")
+
+    def mark_for_decision(self) -> int:
+        """Let the next sweep decide the unattributed holds again, because a page has changed."""
+        return self.unattributed().filter(decide_again=False).update(decide_again=True)
+
+    def money_back(self) -> Self:
+        """Return what was delivered and then reversed, refunded in part, or disputed.
+
+        Without what staff have seen.
+        """
+        # Django writes `money_back_unseen=True` as a bare column, for which SQLite has no index.
+        return self.filter(
+            money_back_unseen__in=(True,),
+            money_back_at__gt=_LONG_AGO,
+            state=FulfilmentState.DELIVERED,
+        )
+
+    def told_since(self, time: dt.datetime) -> Self:
+        """Return what the service has told a reversal, refund or dispute of since a time."""
+        # Both values, for the index, which begins with them.
+        return self.filter(money_back_unseen__in=(False, True), money_back_at__gte=time)
+
+    def money_back_by(self, time: dt.datetime | None) -> Self:
+        """Return what staff have not seen of the refunds and disputes until a time read from a row.
+
+        Not "equal": SQLite compares texts. Its clock writes milliseconds, and Django compares with
+        microseconds, or at a full second with none.
+        """
+        if time is None:
+            return self.none()
+        return self.filter(
+            money_back_unseen=True, money_back_at__lt=time + dt.timedelta(milliseconds=1)
+        )
 
     def delete(self) -> NoReturn:
         """Refuse: without its row a payment would be delivered once more."""
@@ -86,14 +127,19 @@ class Fulfilment(LoadsDeferredTogether):
     The unique columns guarantee it: one row for each reference, and one for each transaction.
 
     - `attempts` is the fence: it only rises, and only the latest attempt may write.
-    - `next_at` is the next try or, while `delivering`, the end of the lease.
+    - `next_at` is the next try or, while `delivering`, the end of the lease. Of an unattributed
+      hold: the time until when its payer may still come back and say what was paid for; then staff
+      are told.
+    - `decide_again`: a page was added or changed since an unattributed hold was decided.
+    - `money_back_at`: when the service last told that the payment was reversed, refunded or
+      disputed. `money_back_unseen`: staff have not seen it yet.
     - `idempotency_key` is the same for every attempt, also after a restored backup, for handlers
       that call other systems. It is set when the row is inserted.
     """
 
     transaction = models.OneToOneField(
         Transaction,
-        verbose_name=_("transaction"),
+        verbose_name=_("payment"),
         on_delete=models.PROTECT,
         related_name="fulfilment",
     )
@@ -107,8 +153,11 @@ class Fulfilment(LoadsDeferredTogether):
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
     next_at = models.DateTimeField(_("next try"), null=True)
     last_error = models.TextField(_("last error"), blank=True)
+    decide_again = models.BooleanField(default=False, editable=False)
     decided_by = models.CharField(_("decided by"), max_length=150, blank=True)
     note = models.TextField(_("note"), blank=True)
+    money_back_at = models.DateTimeField(_("refund or dispute"), null=True, editable=False)
+    money_back_unseen = models.BooleanField(default=False, editable=False)
     delivered_at = models.DateTimeField(_("delivered at"), null=True)
     created_at = models.DateTimeField(_("opened at"), default=timezone.now)
 
@@ -122,6 +171,9 @@ class Fulfilment(LoadsDeferredTogether):
         indexes = [
             models.Index(fields=["state", "next_at"], name="pp_fulfilment_due"),
             models.Index(fields=["state", "transaction"], name="pp_fulfilment_state"),
+            models.Index(
+                fields=["money_back_unseen", "money_back_at"], name="pp_fulfilment_money_back"
+            ),
         ]
         permissions = [
             ("retry_fulfilment", _("Can try a delivery again")),

@@ -54,6 +54,8 @@ class PaymentPage(models.Model):
     the page, with `remote_id` null: if the response is lost, the slug tells what to look for (case
     C53), and the `token`, which is in the page's `redirect_url`, is known.
 
+    - `creating_until`: when the lease ends of the caller that is creating it at the service; null if
+      nobody is.
     - `slug_key`: hash of mode and slug; null if the service has given the slug to another page.
     - `drift`: by field, what staff had last set if a sync found another value at the service. The
       fields themselves have the service's values.
@@ -93,6 +95,7 @@ class PaymentPage(models.Model):
     seller = models.CharField(
         _("sold by, as staff said"), max_length=255, blank=True, editable=False
     )
+    creating_until = models.DateTimeField(null=True, editable=False)
     made_here = models.BooleanField(default=False, editable=False)
     drift = models.JSONField(_("changed at the service"), default=dict, editable=False)
 

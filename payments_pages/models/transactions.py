@@ -6,6 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from payments_pages.choices import Attributed
+from payments_pages.client import NAME_LENGTH, PHONE_DIGITS, read_answers
 from payments_pages.db import CaseBlindIndex
 from payments_pages.models.expected import ExpectedPayment
 from payments_pages.models.pages import PaymentPage
@@ -14,12 +15,18 @@ from payments_pages.models.querysets import LoadsDeferredTogether, PrimaryQueryS
 __all__ = ["Transaction"]
 
 
+_LEFT_OUT = _("Empty, {}, if the service left it out or sent null.")
+
+
 class TransactionQuerySet(PrimaryQuerySet["Transaction"]):
     """Transactions, read from the primary database."""
 
 
 class Transaction(LoadsDeferredTogether):
     """One verified transaction; fields have the service's names, amounts are minor units.
+
+    What the service leaves out, or sends as null, is stored as "" in a text, as {} in `log`,
+    `authorization`, `customer` and `unreadable`, and as None in the other fields.
 
     `status` is text, and any value is stored. `unreadable` has, as text, each value that did not
     fit its column: a strange value never loses a payment (docs/cases.md C44, C45). The card's reusable
@@ -38,14 +45,21 @@ class Transaction(LoadsDeferredTogether):
     message = models.TextField(_("message"), blank=True)
     gateway_response = models.TextField(_("gateway response"), blank=True)
     channel = models.CharField(_("channel"), max_length=64, blank=True)
-    ip_address = models.CharField(_("payer's address"), max_length=64, blank=True)
+    ip_address = models.CharField(_("IP address"), max_length=64, blank=True)
     customer_email = models.CharField(_("customer's e-mail"), max_length=320, blank=True)
+    # Of `customer` and `authorization`, for the search of staff (`client.payer_terms`).
+    customer_name = models.CharField(max_length=NAME_LENGTH, blank=True, editable=False)
+    customer_last_name = models.CharField(max_length=NAME_LENGTH, blank=True, editable=False)
+    customer_phone_end = models.CharField(max_length=PHONE_DIGITS, blank=True, editable=False)
+    card_last4 = models.CharField(max_length=4, blank=True, editable=False)
     paid_at = models.DateTimeField(_("paid at"), null=True)
     created_at = models.DateTimeField(_("created at"), null=True)
-    metadata = models.JSONField(_("metadata"), null=True)
-    log = models.JSONField(_("log"), default=dict)
-    authorization = models.JSONField(_("authorization"), default=dict)
-    customer = models.JSONField(_("customer"), default=dict)
+    metadata = models.JSONField(
+        _("metadata"), null=True, help_text=_("None (null) if the service left it out.")
+    )
+    log = models.JSONField(_("log"), default=dict, help_text=_LEFT_OUT)
+    authorization = models.JSONField(_("authorization"), default=dict, help_text=_LEFT_OUT)
+    customer = models.JSONField(_("customer"), default=dict, help_text=_LEFT_OUT)
     unreadable = models.JSONField(_("unreadable fields"), default=dict)
     page = models.ForeignKey(
         PaymentPage,
@@ -70,8 +84,8 @@ class Transaction(LoadsDeferredTogether):
     objects = TransactionQuerySet.as_manager()
 
     class Meta:
-        verbose_name = _("transaction")
-        verbose_name_plural = _("transactions")
+        verbose_name = _("payment")
+        verbose_name_plural = _("payments")
         # Not `unique=True`: on PostgreSQL that adds a second index, for LIKE, which nobody asks.
         constraints = [models.UniqueConstraint(fields=["reference_key"], name="pp_transaction_key")]
         # Each order that a list offers, and each filter with the newest first, is an index's: of
@@ -87,8 +101,12 @@ class Transaction(LoadsDeferredTogether):
             models.Index(fields=["domain", "id"], name="pp_transaction_mode"),
             models.Index(fields=["page", "id"], name="pp_transaction_of_page"),
             models.Index(fields=["page", "-paid_at"], name="pp_transaction_page"),
-            models.Index(fields=["reference", "id"], name="pp_transaction_reference"),
+            CaseBlindIndex(fields=["reference"], name="pp_transaction_reference"),
             CaseBlindIndex(fields=["customer_email"], name="pp_transaction_email"),
+            CaseBlindIndex(fields=["customer_name"], name="pp_transaction_name"),
+            CaseBlindIndex(fields=["customer_last_name"], name="pp_transaction_last_name"),
+            models.Index(fields=["customer_phone_end", "id"], name="pp_transaction_phone"),
+            models.Index(fields=["card_last4", "id"], name="pp_transaction_last4"),
         ]
         permissions = [
             ("verify_transaction", _("Can ask the service about a reference")),
@@ -100,3 +118,15 @@ class Transaction(LoadsDeferredTogether):
 
     def __str__(self) -> str:
         return self.reference
+
+    @property
+    def answers(self) -> dict[str, str]:
+        """What the payer typed into the page's questions, by label; `{}` if nothing is known.
+
+        The metadata is the payer's word: of any shape, and never proof of anything. Reads the page
+        if it is not loaded yet. `client.read_answers` says how labels are made.
+        """
+        if not self.metadata:
+            return {}
+        page = self.page
+        return read_answers(self.metadata, page.custom_fields if page is not None else None)

@@ -1,5 +1,7 @@
 """References that the service must be asked about: the inbox."""
 
+from typing import Self
+
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -13,11 +15,15 @@ __all__ = ["Verification", "VerificationQuerySet"]
 class VerificationQuerySet(DueQuerySet["Verification"]):
     """References, and those of them that must be asked about."""
 
-    open_states = (
-        VerificationState.DUE,
-        VerificationState.VERIFYING,
-        VerificationState.UNKNOWN,
-    )
+    open_states = VerificationState.open()
+
+    def overrun(self) -> Self:
+        """Return the references whose last attempt takes longer than its lease, the oldest first.
+
+        Either a process has died, and the next sweep asks; or a handler hangs that delivers in the
+        transaction of the record.
+        """
+        return self.due().filter(state=VerificationState.VERIFYING)
 
 
 class Verification(models.Model):
@@ -47,9 +53,15 @@ class Verification(models.Model):
     signed_success_at = models.DateTimeField(_("signed success"), null=True, editable=False)
     first_door = models.CharField(_("came by"), max_length=16, choices=Door)
     vouched = models.BooleanField(
-        _("vouched for"),
+        _("named by a trusted source"),
         default=False,
         help_text=_("Staff, the merchant's own code or a signed webhook named this reference."),
+    )
+    said_paid = models.BooleanField(
+        _("said to be paid"),
+        default=False,
+        editable=False,
+        help_text=_("Staff, the merchant's own code, a signed webhook or the payer said so."),
     )
     page_claim = models.UUIDField(
         _("claimed page"),
@@ -65,8 +77,8 @@ class Verification(models.Model):
     objects = VerificationQuerySet.as_manager()
 
     class Meta:
-        verbose_name = _("verification")
-        verbose_name_plural = _("verifications")
+        verbose_name = _("reference")
+        verbose_name_plural = _("references")
         # Not `unique=True`: on PostgreSQL that adds a second index, for LIKE, which nobody asks.
         constraints = [
             models.UniqueConstraint(fields=["reference_key"], name="pp_verification_key")

@@ -8,17 +8,17 @@ from payments_pages.pages.changes import (
     keep_remote,
     refresh_page,
     send_local_back,
-    sendable,
+    sendable_drift,
     set_active,
     update_page,
 )
 from payments_pages.pages.differences import describe_differences
-from payments_pages.pages.links import callback_url, is_same_callback, public_url
+from payments_pages.pages.links import callback_url, comes_back_here, public_url, slug_url
 from payments_pages.pages.mirror import DRIFTING, UPDATABLE
 from payments_pages.pages.origins import is_origin, is_reserved, is_safe
 from payments_pages.pages.removal import remove_page
 from payments_pages.pages.sellers import forget_seller, sell_elsewhere, sell_here
-from payments_pages.pages.slugs import MAX_SLUG, check_slug_text, slug_key
+from payments_pages.pages.slugs import MAX_SLUG, check_slug_text, make_slug, slug_key, slug_of_name
 from payments_pages.pages.sync import (
     Sync,
     SyncReport,
@@ -36,6 +36,7 @@ __all__ = [
     "SyncReport",
     "callback_url",
     "check_slug_text",
+    "comes_back_here",
     "continue_sync",
     "create_page",
     "describe_differences",
@@ -44,8 +45,8 @@ __all__ = [
     "is_origin",
     "is_reserved",
     "is_safe",
-    "is_same_callback",
     "keep_remote",
+    "make_slug",
     "pages_of_equal_price",
     "public_url",
     "refresh_page",
@@ -53,9 +54,11 @@ __all__ = [
     "sell_elsewhere",
     "sell_here",
     "send_local_back",
-    "sendable",
+    "sendable_drift",
     "set_active",
     "slug_key",
+    "slug_of_name",
+    "slug_url",
     "sync_pages",
     "update_page",
 ]

@@ -1,17 +1,27 @@
-"""Keep the rows of pages that were asked for and that the service has not confirmed yet."""
+"""Drafts: the rows of pages whose creation the service has not confirmed yet."""
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
+from django.db.models.expressions import CombinedExpression
 from django.utils.translation import gettext as _
 
 from payments_pages.client import PageResource
+from payments_pages.conf import conf
+from payments_pages.db import UtcNow, from_now
 from payments_pages.exceptions import PageError
 from payments_pages.models import PaymentPage
 from payments_pages.pages.links import slug_url
-from payments_pages.pages.mirror import follow, mode_of
+from payments_pages.pages.mirror import mirror_page, mode_of
 from payments_pages.pages.slugs import slug_key
 
-__all__ = ["confirm_draft", "find_draft", "save_again", "save_draft", "unconfirmed"]
+__all__ = [
+    "claim_draft",
+    "confirm_draft",
+    "find_draft",
+    "insert_draft",
+    "release_draft",
+    "unconfirmed_rows",
+]
 
 _TYPED = (
     "name",
@@ -25,50 +35,71 @@ _TYPED = (
 
 
 def find_draft(slug: str) -> PaymentPage | None:
-    """Find the row whose creation under this slug was not confirmed; None if there is none.
+    """Return the draft with this slug, or None.
 
-    Raise `PageError` if a page of ours has the slug. One that is missing at the service has not.
+    Raise `PageError` if a confirmed page has the slug, unless that page is missing at the service.
     """
     page = PaymentPage.objects.primary().filter(slug_key=slug_key(slug)).first()
     if page is None or page.remote_id is None:
         return page
     if page.missing_since is None:
-        raise _taken()
+        raise _slug_taken()
     return None
 
 
-def unconfirmed(page: PaymentPage) -> QuerySet[PaymentPage]:
-    """Find the row unless somebody who saved at the same moment has had it confirmed."""
+def unconfirmed_rows(page: PaymentPage) -> QuerySet[PaymentPage]:
+    """Return a queryset of the page's row; it is empty if the page is confirmed by now."""
     return PaymentPage.objects.primary().filter(pk=page.pk, remote_id__isnull=True)
 
 
-def save_again(page: PaymentPage) -> None:
-    """Save what was typed into a draft; raise `PageError` if it is confirmed by now."""
+def claim_draft(page: PaymentPage) -> None:
+    """Save the values that staff typed into a draft, and take the right to create it.
+
+    Raise `PageError` if another caller has that right now, or has confirmed the page: the service
+    may give a page with the same slug to each of two callers (docs/cases.md D17).
+    """
     typed = {name: getattr(page, name) for name in _TYPED}
-    if not unconfirmed(page).update(**typed):
-        raise _taken()
+    nobody = Q(creating_until__isnull=True) | Q(creating_until__lte=UtcNow())
+    rows = unconfirmed_rows(page)
+    if rows.filter(nobody).update(**typed, creating_until=_lease()):
+        return
+    raise _being_created() if rows.exists() else _slug_taken()
 
 
-def save_draft(page: PaymentPage) -> None:
-    """Insert a draft; raise `PageError` if somebody has just taken its slug."""
+def release_draft(page: PaymentPage) -> None:
+    """Let the next caller create the draft at once."""
+    unconfirmed_rows(page).update(creating_until=None)
+
+
+def _lease() -> CombinedExpression:
+    """Return the end of a lease: longer than the call that creates a page and its look-up take."""
+    return from_now(3 * conf.limits.deadline)
+
+
+def insert_draft(page: PaymentPage) -> None:
+    """Insert a draft, with the right to create it.
+
+    Raise `PageError` if somebody has just taken its slug.
+    """
     holders = PaymentPage.objects.primary().filter(slug_key=page.slug_key)
     try:
         with transaction.atomic(using=holders.db):
-            # A page that the service has lost does not keep its slug for ever.
+            # A page that is missing at the service does not keep its slug.
             lost = holders.filter(remote_id__isnull=False, missing_since__isnull=False)
             lost.update(slug_key=None)
             page.save(force_insert=True, using=holders.db)
+            holders.update(creating_until=_lease())
     except IntegrityError as error:
-        if holders.exists():
-            raise _taken() from error
-        raise
+        rival = holders.first()
+        if rival is None:
+            raise
+        raise (_being_created() if rival.remote_id is None else _slug_taken()) from error
 
 
 def confirm_draft(page: PaymentPage, resource: PageResource) -> PaymentPage:
-    """Bind a draft to the page that the service says it made, and let the mirror follow.
+    """Mirror the page that the service created into its draft; this confirms the draft.
 
-    Raise `PageError`, and save nothing, if another row has the number or the slug: no row is
-    bound to a second number.
+    Raise `PageError`, and save nothing, if another row has the page's number or its slug.
     """
     mode = mode_of(resource)
     has_slug = Q(slug_key=slug_key(resource.slug, mode), missing_since__isnull=True)
@@ -77,7 +108,7 @@ def confirm_draft(page: PaymentPage, resource: PageResource) -> PaymentPage:
     rival = rivals.first()
     if rival is None:
         try:
-            return follow(page, resource)
+            return mirror_page(page, resource)
         except IntegrityError:
             rival = rivals.first()
             if rival is None:
@@ -89,5 +120,13 @@ def confirm_draft(page: PaymentPage, resource: PageResource) -> PaymentPage:
     raise PageError(message)
 
 
-def _taken() -> PageError:
+def _slug_taken() -> PageError:
     return PageError(_("You already have a page with this slug."), field="slug")
+
+
+def _being_created() -> PageError:
+    message = _(
+        "A page with this slug is being made right now: perhaps this form was sent twice. Save again "
+        "in a few seconds: no second page will be made."
+    )
+    return PageError(message, field="slug")

@@ -1,7 +1,8 @@
-"""Write pages that the service listed into the mirror, each into the row of its number.
+"""Write listed pages into the mirror, each into the row that has its number.
 
-Slugs change hands at the service, in chains and in circles, and a slug's key is unique: it is
-taken from the rows that lose it before it is given to those that get it.
+A slug may move from one page to another at the service, also in a circle, and a row's slug key is
+unique. So the slug keys are first removed from the rows that lose them, and then set on the rows
+that get them.
 """
 
 import datetime as dt
@@ -16,11 +17,11 @@ from django.db import DatabaseError, IntegrityError, transaction
 
 from payments_pages.client import PageResource, SkippedPage
 from payments_pages.db import is_transient, retry_transient
-from payments_pages.models import PaymentPage
-from payments_pages.pages.mirror import mirrored_fields, mode_of, note_drift, note_inactive
+from payments_pages.models import Fulfilment, PaymentPage
+from payments_pages.pages.mirror import mirrored_fields, mode_of, record_drift, record_inactive
 from payments_pages.pages.slugs import slug_key
 
-__all__ = ["Written", "touch_rows", "write_rows"]
+__all__ = ["WriteResult", "mark_as_listed", "write_rows"]
 
 _TOKEN = re.compile(
     r"/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})/?$", re.IGNORECASE
@@ -48,146 +49,161 @@ _FIELDS: Final = (
 
 
 @dataclass(slots=True, kw_only=True)
-class Written:
-    """Count what was written; `drifted` are some of the changed ones.
+class WriteResult:
+    """The counts of a write; `drifted` and `moved` pages are among the `changed` ones.
 
-    `refused` are pages that a column would not take.
+    `moved` pages have another slug now, and so another address.
+    `refused` are pages that the database did not accept.
     """
 
     added: int = 0
     changed: int = 0
     unchanged: int = 0
     drifted: int = 0
+    moved: int = 0
     refused: list[SkippedPage] = field(default_factory=list)
 
-    def add(self, other: "Written") -> None:
-        """Count another one's, too."""
+    def add(self, other: "WriteResult") -> None:
+        """Add the counts of another result."""
         self.added += other.added
         self.changed += other.changed
         self.unchanged += other.unchanged
         self.drifted += other.drifted
+        self.moved += other.moved
         self.refused += other.refused
 
 
 @dataclass(slots=True, kw_only=True)
 class _Plan:
-    """Hold what is to be written, all or nothing.
+    """The rows of one write, which is made in one transaction.
 
-    `freed` are keys of slugs that change hands. `bound` are rows whose creation was not confirmed
-    until now; they are among the `changed`.
+    - `moved_keys`: slug keys that other rows have until now.
+    - `confirmed`: drafts that this list confirms; they are among the `changed` rows.
+    - `unchanged`: primary keys.
+    - `newer`: how many rows were saved after the list was read.
+    - `moved`: how many rows get another slug.
     """
 
-    freed: list[str] = field(default_factory=list)
-    bound: list[PaymentPage] = field(default_factory=list)
+    moved_keys: list[str] = field(default_factory=list)
+    confirmed: list[PaymentPage] = field(default_factory=list)
     new: list[PaymentPage] = field(default_factory=list)
     changed: list[PaymentPage] = field(default_factory=list)
-    same: list[int] = field(default_factory=list)
+    unchanged: list[int] = field(default_factory=list)
     newer: int = 0
+    moved: int = 0
 
 
 def write_rows(
     resources: Sequence[PageResource], *, asked_at: dt.datetime, now: dt.datetime, dry_run: bool
-) -> Written:
-    """Write what was listed at `asked_at` as seen `now`; return the counts.
+) -> WriteResult:
+    """Write the pages of a list that was requested at `asked_at`; return the counts.
 
-    A row that was saved after `asked_at` is left alone. What the database refuses is left out and
-    named; a passing error of the database's is raised.
+    `now` becomes the rows' `synced_at`. A row that was saved after `asked_at` is not changed. A
+    page that the database does not accept is in the result's `refused`. A short-lived error of the
+    database is raised.
     """
     try:
         return _write(resources, asked_at, now, dry_run=dry_run)
     except DatabaseError as error:
         if is_transient(error):
             raise
-    # Another sync, or staff, wrote one of these rows meanwhile; or a column takes not every value.
-    written = Written()
+    # Another sync or staff wrote one of these rows meanwhile, or a column does not accept a value.
+    # Written one by one, the other pages are not affected.
+    result = WriteResult()
     for resource in resources:
         try:
-            written.add(_write([resource], asked_at, now, dry_run=dry_run))
+            result.add(_write([resource], asked_at, now, dry_run=dry_run))
         except DatabaseError as error:
             if is_transient(error):
                 raise
             why = f"Page {resource.id} “{resource.name[:60]}” was refused by the database."
-            written.refused.append(SkippedPage(resource.id, why))
-    return written
+            result.refused.append(SkippedPage(resource.id, why))
+    return result
 
 
-def touch_rows(mode: str, numbers: Collection[int], now: dt.datetime) -> None:
-    """Note that the service still lists these pages, although nothing else of them is mirrored."""
+def mark_as_listed(mode: str, numbers: Collection[int], now: dt.datetime) -> None:
+    """Record that the service still lists these pages, which could not be mirrored."""
     rows = PaymentPage.objects.primary().filter(domain=mode, remote_id__in=numbers)
     rows.update(synced_at=now, missing_since=None)
 
 
 def _write(
     resources: Sequence[PageResource], asked_at: dt.datetime, now: dt.datetime, *, dry_run: bool
-) -> Written:
+) -> WriteResult:
     if not resources:
-        return Written()
+        return WriteResult()
     plan = _plan(resources, asked_at, now)
     if not dry_run:
         rows = PaymentPage.objects.primary()
-        retry_transient(lambda _number: _carry_out(plan, now), using=rows.db)
-    return Written(
+        retry_transient(lambda _number: _execute(plan, now), using=rows.db)
+    return WriteResult(
         added=len(plan.new),
         changed=len(plan.changed),
-        unchanged=len(plan.same) + plan.newer,
+        unchanged=len(plan.unchanged) + plan.newer,
         drifted=sum(bool(row.drift) for row in plan.changed),
+        moved=plan.moved,
     )
 
 
-def _carry_out(plan: _Plan, now: dt.datetime) -> None:
+def _execute(plan: _Plan, now: dt.datetime) -> None:
     rows = PaymentPage.objects.primary()
-    seen = rows.filter(pk__in=plan.same)
+    unchanged = rows.filter(pk__in=plan.unchanged)
     if not (plan.new or plan.changed):
-        seen.update(synced_at=now, missing_since=None)
+        unchanged.update(synced_at=now, missing_since=None)
         return
     with transaction.atomic(using=rows.db):
-        if plan.freed:
-            rows.filter(slug_key__in=plan.freed).update(slug_key=None)
-        for row in plan.bound:
+        if plan.moved_keys:
+            rows.filter(slug_key__in=plan.moved_keys).update(slug_key=None)
+        for row in plan.confirmed:
             unconfirmed = rows.filter(pk=row.pk, remote_id__isnull=True)
             if not unconfirmed.update(domain=row.domain, remote_id=row.remote_id):
                 raise IntegrityError("Another page was bound to this row meanwhile.")
         rows.bulk_create(plan.new)
         rows.bulk_update(plan.changed, _FIELDS)
-        seen.update(synced_at=now, missing_since=None)
+        unchanged.update(synced_at=now, missing_since=None)
+        Fulfilment.objects.primary().mark_for_decision()
 
 
 def _plan(resources: Sequence[PageResource], asked_at: dt.datetime, now: dt.datetime) -> _Plan:
-    """Find the row of each page: by its number; else, if not confirmed yet, by slug or token."""
+    """Find the row of each page, and decide what to write.
+
+    A row is found by the page's number. A draft is found by its slug or token.
+    """
     plan = _Plan()
     rows = _rows_by_number(resources)
     holders = _slug_holders(resources, rows)
-    # Of two pages with one slug the later in the list has it: it is what we heard last.
+    # If the list has two pages with one slug, the later one has it: it is the newer information.
     owners = {_key(resource): resource.id for resource in resources}
     owners |= {key: 0 for key, holder in holders.items() if _is_newer(holder, asked_at)}
     unknown = [resource for resource in resources if resource.id not in rows]
-    rows |= _unconfirmed_rows(unknown, holders, owners)
-    tokens = _free_tokens([resource for resource in unknown if resource.id not in rows])
+    rows |= _find_drafts(unknown, holders, owners)
+    tokens = _choose_tokens([resource for resource in unknown if resource.id not in rows])
     for resource in resources:
         row, fields, key = rows.get(resource.id), mirrored_fields(resource), _key(resource)
         if row is not None and _is_newer(row, asked_at):
-            # The list is older than what the mirror shows.
+            # The row was saved after the list was requested.
             plan.newer += 1
             continue
         if owners[key] != resource.id:
             fields["slug_key"] = None
         elif key in holders and holders[key] != row:
-            plan.freed.append(key)
+            plan.moved_keys.append(key)
         if row is None:
             plan.new.append(_apply(PaymentPage(token=tokens[resource.id]), fields, now))
         elif any(getattr(row, name) != value for name, value in fields.items()):
             if row.remote_id is None:
-                plan.bound.append(row)
-            note_drift(row, fields)
-            note_inactive(row, fields)
+                plan.confirmed.append(row)
+            plan.moved += row.slug != resource.slug
+            record_drift(row, fields)
+            record_inactive(row, fields)
             plan.changed.append(_apply(row, fields, now))
         else:
-            plan.same.append(row.pk)
+            plan.unchanged.append(row.pk)
     return plan
 
 
 def _rows_by_number(resources: Sequence[PageResource]) -> dict[int, PaymentPage]:
-    """Find the rows that have these numbers in these pages' modes."""
+    """Return the rows that have these pages' numbers and modes, by number."""
     modes = {resource.id: mode_of(resource) for resource in resources}
     found = PaymentPage.objects.primary().filter(
         domain__in=set(modes.values()), remote_id__in=list(modes)
@@ -199,7 +215,7 @@ def _rows_by_number(resources: Sequence[PageResource]) -> dict[int, PaymentPage]
 def _slug_holders(
     resources: Sequence[PageResource], rows: Mapping[int, PaymentPage]
 ) -> dict[str, PaymentPage]:
-    """Find, by key, the rows that have the slugs which other pages are to get."""
+    """Return the rows whose slugs other pages now have, by slug key."""
     sought = {
         _key(resource)
         for resource in resources
@@ -211,14 +227,15 @@ def _slug_holders(
     return {row.slug_key: row for row in found if row.slug_key is not None}
 
 
-def _unconfirmed_rows(
+def _find_drafts(
     resources: Sequence[PageResource],
     holders: Mapping[str, PaymentPage],
     owners: Mapping[str, int],
 ) -> dict[int, PaymentPage]:
-    """Find the rows that were written before these pages were asked for.
+    """Return the drafts of these pages, by the pages' numbers.
 
-    By the slug; or, where the service chose another one, by our token in the page's address.
+    A draft is found by its slug or, if the service chose another slug, by the token in the page's
+    redirect address.
     """
     found: dict[int, PaymentPage] = {}
     for resource in resources:
@@ -229,30 +246,33 @@ def _unconfirmed_rows(
             and owners[_key(resource)] == resource.id
         ):
             found[resource.id] = holder
-    named = _by_token(resource for resource in resources if resource.id not in found)
-    if named:
-        rows = PaymentPage.objects.primary().filter(token__in=list(named), remote_id__isnull=True)
+    by_token = _by_token(resource for resource in resources if resource.id not in found)
+    if by_token:
+        rows = PaymentPage.objects.primary().filter(
+            token__in=list(by_token), remote_id__isnull=True
+        )
         for row in rows.exclude(pk__in=[row.pk for row in found.values()]):
-            if row.domain in {"", mode_of(named[row.token])}:
-                found[named[row.token].id] = row
+            if row.domain in {"", mode_of(by_token[row.token])}:
+                found[by_token[row.token].id] = row
     return found
 
 
-def _free_tokens(resources: Sequence[PageResource]) -> dict[int, uuid.UUID]:
-    """Give each new page a callback token: that in its own redirect address, if it is free.
+def _choose_tokens(resources: Sequence[PageResource]) -> dict[int, uuid.UUID]:
+    """Return a callback token for each new page: that in its redirect address, or a new one.
 
-    A page made by this site whose row was lost then keeps its callback.
+    A page that this site made and whose row was lost thus keeps its callback. A token that a row
+    already has is not used.
     """
     tokens = {resource.id: uuid.uuid4() for resource in resources}
-    if named := _by_token(resources):
-        rows = PaymentPage.objects.primary().filter(token__in=list(named))
-        for token in named.keys() - set(rows.values_list("token", flat=True)):
-            tokens[named[token].id] = token
+    if by_token := _by_token(resources):
+        rows = PaymentPage.objects.primary().filter(token__in=list(by_token))
+        for token in by_token.keys() - set(rows.values_list("token", flat=True)):
+            tokens[by_token[token].id] = token
     return tokens
 
 
 def _by_token(resources: Iterable[PageResource]) -> dict[uuid.UUID, PageResource]:
-    """Find the pages whose redirect address holds a token; of copies with one token, the oldest."""
+    """Return the pages that have a token in their redirect address; the oldest page of each token."""
     found: dict[uuid.UUID, PageResource] = {}
     for resource in sorted(resources, key=lambda resource: resource.id):
         if (token := _token_of(resource)) is not None:

@@ -1,8 +1,9 @@
-"""Forget pages that the service does not have and that no money hangs on."""
+"""Delete the rows of pages that the service does not have and that no payment needs."""
 
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
+from payments_pages.choices import VerificationState
 from payments_pages.exceptions import PageError
 from payments_pages.models import PaymentPage, Verification
 
@@ -12,18 +13,21 @@ __all__ = ["remove_page"]
 def remove_page(page: PaymentPage) -> None:
     """Delete a page's row; nothing is sent to the service.
 
-    Raise `PageError`, and delete nothing, unless the page is missing there or was never
-    confirmed, and as long as anything names it: a payment, an expected payment, a reference that
-    is still asked about, or a row of the merchant's own that must not lose it.
+    Raise `PageError`, and delete nothing, if
+
+    - the service has the page;
+    - a payment or an expected payment belongs to the page;
+    - an open verification may be of a payment on the page;
+    - a row of the merchant's own models protects it.
     """
     rows = PaymentPage.objects.primary().filter(pk=page.pk)
-    asked = Verification.objects.primary().filter(page_claim=page.token)
+    verifications = Verification.objects.primary().filter(page_claim=page.token)
     try:
         with transaction.atomic(using=rows.db):
-            # First, and conditional: a sync that finds the page at the same moment waits or wins.
+            # The guard comes first: a sync that finds the page at this moment waits, or wins.
             if not rows.gone().update(slug_key=None):
                 raise PageError(_("The service has this page. Deactivate it instead."))
-            if asked.filter(state__in=asked.open_states).exists():
+            if verifications.filter(state__in=VerificationState.open()).exists():
                 raise PageError(_("A payment that may be for this page is still asked about."))
             unpaid = rows.filter(transactions__isnull=True, expected_payments__isnull=True)
             deleted, _rows = unpaid.delete()

@@ -1,4 +1,4 @@
-"""Write down what staff say of who sells a page: this site, or another one on the same account."""
+"""Set who sells a page, as staff say: this site, or another site on the same account."""
 
 from django.utils.translation import gettext as _
 
@@ -9,28 +9,29 @@ __all__ = ["forget_seller", "sell_elsewhere", "sell_here"]
 
 
 def sell_here(page: PaymentPage) -> PaymentPage:
-    """Note that this site sells a page, wherever its redirect address leads.
+    """Record that this site sells a page, whatever its redirect address is.
 
-    The word counts for this `SITE_URL` alone, so that a copy of the database gives nothing by it;
-    raise `PageError` while there is none. The next sweep decides again about what was held.
+    The row names this site's `SITE_URL`, so that a copy of the database under another `SITE_URL`
+    delivers nothing. Raise `PageError` if `SITE_URL` is not set. The next sweep decides again
+    about the page's payments that were not delivered.
     """
     site = this_site()
     if not site:
         raise PageError(_("Set SITE_URL first: what you say counts for the site of that name."))
-    return _say(page, site)
+    return _set_seller(page, site)
 
 
 def sell_elsewhere(page: PaymentPage) -> PaymentPage:
-    """Note that another site sells a page: what is paid on it from now on is not delivered here."""
-    return _say(page, ELSEWHERE)
+    """Record that another site sells a page: this site does not deliver its later payments."""
+    return _set_seller(page, ELSEWHERE)
 
 
 def forget_seller(page: PaymentPage) -> PaymentPage:
-    """Take back what was said; its redirect address tells again who sells it."""
-    return _say(page, "")
+    """Remove what staff said: the page's redirect address decides again who sells it."""
+    return _set_seller(page, "")
 
 
-def _say(page: PaymentPage, seller: str) -> PaymentPage:
+def _set_seller(page: PaymentPage, seller: str) -> PaymentPage:
     page.seller = seller
     page.save(using=primary_alias(PaymentPage), update_fields=["seller"])
     return page

@@ -1,10 +1,10 @@
-"""Make the mirror of the pages show what the service has, a few lists at a time."""
+"""Mirror all pages that the service lists, a few lists at a time."""
 
 import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import groupby
 
-from django.db.models import Count
 from django.utils import timezone
 
 from payments_pages.client import PageResource, SkippedPage, get_client
@@ -12,7 +12,7 @@ from payments_pages.conf import conf
 from payments_pages.db import refuse_open_transaction
 from payments_pages.exceptions import InvalidResponse
 from payments_pages.models import PaymentPage
-from payments_pages.pages.listing import touch_rows, write_rows
+from payments_pages.pages.listing import mark_as_listed, write_rows
 
 __all__ = [
     "Sync",
@@ -23,29 +23,33 @@ __all__ = [
     "sync_pages",
 ]
 
-# The interface's own default: a largest perPage is not shown.
+# The interface's default. It does not say which perPage is the largest.
 PER_PAGE = 50
 MAX_LISTS = 1_000
-"""Lists that a sync asks for before it takes the listing for an endless one."""
-# 200 pages: one statement finds their rows, one more marks the unchanged ones as seen.
-LISTS = 4
-NAMED = 20
-"""Pages that a report names of those it left out."""
+"""The number of lists after which a sync gives up: the listing may never end."""
+# 200 pages: one statement reads their rows, and one marks the unchanged rows as listed.
+LISTS_PER_STEP = 4
+MAX_NAMED_PAGES = 20
+"""The most skipped pages that a report describes."""
 
 
 @dataclass(slots=True, kw_only=True)
 class SyncReport:
-    """Count what a sync found.
+    """The counts of a sync.
 
-    `drifted`, of the `changed` ones, are pages that are not as they were last set here.
-    `skipped` pages are listed and could not be mirrored: `skipped_pages` says of the first 20
-    which they are, and why. `unfinished` are slugs whose creation was never confirmed.
+    - `drifted`: those of the `changed` pages whose values are not the ones last set here.
+    - `moved`: those of the `changed` pages that have another slug now.
+    - `missing`: pages that the service no longer lists.
+    - `skipped`: listed pages that could not be mirrored. `skipped_pages` has a sentence for each
+      of the first 20, which names the page and says why.
+    - `unfinished`: slugs of pages whose creation was never confirmed.
     """
 
     added: int = 0
     changed: int = 0
     unchanged: int = 0
     drifted: int = 0
+    moved: int = 0
     missing: int = 0
     skipped: int = 0
     skipped_pages: tuple[str, ...] = ()
@@ -53,18 +57,19 @@ class SyncReport:
 
     @property
     def seen(self) -> int:
-        """Return how many listed pages are mirrored."""
+        """The number of listed pages that are mirrored."""
         return self.added + self.changed + self.unchanged
 
 
 @dataclass(slots=True, kw_only=True)
 class Sync:
-    """Be one sync between two of its steps; it may be put down and taken up elsewhere.
+    """The state of a sync between two steps. Another process may take the next step.
 
-    `number` is the list to ask for next, `last` the pages of the list before, `seen` those of
-    which we know that they were mirrored: all of them, or only `last` where a sync was taken up
-    again. `total` is what the service says it has, if it says so. `nameless` items could not be
-    read, not even their number: each may be any page.
+    - `number`: the list to read next, counted from 1.
+    - `last`: the numbers of the pages in the list before.
+    - `seen`: the numbers of the pages read so far; only `last` if another process continues.
+    - `total`: the number of pages that the service says it has, or None.
+    - `unidentified`: how many listed pages had no readable number. Each may be any page.
     """
 
     started: dt.datetime = field(default_factory=timezone.now)
@@ -72,7 +77,7 @@ class Sync:
     last: tuple[int, ...] = ()
     seen: set[int] = field(default_factory=set)
     total: int | None = None
-    nameless: int = 0
+    unidentified: int = 0
     done: bool = False
     report: SyncReport = field(default_factory=SyncReport)
 
@@ -80,13 +85,16 @@ class Sync:
 def sync_pages(
     *, dry_run: bool = False, progress: Callable[[int], None] = lambda seen: None
 ) -> SyncReport:
-    """Mirror every page that the service lists; mark those it no longer lists as missing.
+    """Mirror every page that the service lists, and mark pages that it no longer lists as missing.
 
-    In steps of 200 and constant memory, save 8 bytes a page; two statements per step of
-    unchanged pages. `progress` gets the number of pages seen so far. A listing that breaks off
-    raises `ServiceError`: what was mirrored stays, and nothing is called missing (docs/cases.md C58). A
-    page that cannot be mirrored is left out and named in the report. Nothing is deleted or
-    deactivated here.
+    - `dry_run` counts and writes nothing. `progress` is called with the number of pages so far.
+    - A step has 200 pages, and two statements if none of them changed. Memory does not grow with
+      the number of pages, except by their numbers.
+    - A page that cannot be mirrored is skipped, and the report describes it.
+    - Nothing is deleted or deactivated.
+
+    Raise `ServiceError` if the listing breaks off: the pages read before it are mirrored, and no
+    page is marked as missing (docs/cases.md C58).
     """
     sync = Sync()
     while not sync.done:
@@ -97,13 +105,15 @@ def sync_pages(
     return finish_sync(sync, dry_run=dry_run)
 
 
-def continue_sync(sync: Sync, *, lists: int = LISTS, dry_run: bool = False) -> None:
-    """Read up to `lists` more lists of 50 and mirror what they hold, however they overlap.
+def continue_sync(sync: Sync, *, lists: int = LISTS_PER_STEP, dry_run: bool = False) -> None:
+    """Read up to `lists` more lists of 50 pages, and mirror their pages. Lists may overlap.
 
-    An empty list, or one that brings nothing new, is the end: a short one is not, for the
-    largest perPage is not shown. Raise `ServiceError` where the listing breaks off: what came
-    before is mirrored, and the same sync may be continued. Raise `InvalidResponse` when it does
-    not end after `MAX_LISTS` lists.
+    A list without any new page is the last one. A list with fewer than 50 is not: the service may
+    use a smaller perPage than it was asked for.
+
+    Raise `ServiceError` if the listing breaks off: the pages read before it are mirrored, and the
+    same sync may be continued. Raise `InvalidResponse` if the listing has more than `MAX_LISTS`
+    lists.
     """
     refuse_open_transaction("continue_sync() was called")
     asked_at = timezone.now()
@@ -119,47 +129,49 @@ def continue_sync(sync: Sync, *, lists: int = LISTS, dry_run: bool = False) -> N
 
 
 def finish_sync(sync: Sync, *, dry_run: bool = False) -> SyncReport:
-    """Mark what was not listed as missing; return the counts.
+    """Mark the pages that were not listed as missing; return the report.
 
-    Raise `InvalidResponse`, and mark nothing, if an item had no number: it may be any page.
+    `dry_run` only counts them; the same process must have made all steps.
+
+    Raise `InvalidResponse`, and mark nothing, if a listed page had no readable number: it may be
+    any page.
     """
-    if sync.nameless:
-        named = " ".join(sync.report.skipped_pages)
-        message = f"{sync.nameless} listed pages cannot be told apart: {named}"
+    if sync.unidentified:
+        reasons = " ".join(sync.report.skipped_pages)
+        message = f"{sync.unidentified} listed pages cannot be told apart: {reasons}"
         raise InvalidResponse(message)
-    if dry_run:
-        return sync.report
     rows = PaymentPage.objects.primary()
-    # The service lists the pages of our key's mode alone: those of the other are not gone.
-    listed = rows.confirmed().filter(domain=conf.mode)
-    gone = listed.filter(missing_since__isnull=True, synced_at__lt=sync.started)
-    sync.report.missing = gone.update(missing_since=timezone.now())
+    # The service lists only the pages of our key's mode. Pages of the other mode are not missing.
+    confirmed = rows.confirmed().filter(domain=conf.mode, missing_since__isnull=True)
+    if dry_run:
+        numbers = confirmed.values_list("remote_id", flat=True)
+        sync.report.missing = sum(number not in sync.seen for number in numbers.iterator())
+    else:
+        unlisted = confirmed.filter(synced_at__lt=sync.started)
+        sync.report.missing = unlisted.update(missing_since=timezone.now())
     unfinished = rows.filter(remote_id__isnull=True, domain__in=("", conf.mode)).order_by("pk")
     sync.report.unfinished = tuple(unfinished.values_list("slug", flat=True)[:100])
     return sync.report
 
 
-def pages_of_equal_price() -> list[tuple[str, int, int]]:
-    """List (currency, amount in minor units, how many) that several active pages share.
+def pages_of_equal_price() -> list[tuple[str, int, tuple[str, ...]]]:
+    """Return (currency, amount in minor units, slugs) of prices that pages share.
 
-    Such pages cannot be told apart by money: a payer could claim one for the other.
+    Only active pages of this mode count. A payment's amount does not tell such pages apart: a
+    payer of one could claim to have paid on the other.
     """
-    rows = (
-        PaymentPage.objects.primary()
-        .on_sale()
-        .filter(domain=conf.mode)
-        .values_list("currency", "amount")
-        .annotate(pages=Count("pk"))
-        .filter(pages__gt=1)
-        .order_by("currency", "amount")
-    )
-    return [(currency, amount or 0, pages) for currency, amount, pages in rows]
+    priced = PaymentPage.objects.primary().on_sale().filter(domain=conf.mode)
+    rows = priced.order_by("currency", "amount", "slug").values_list("currency", "amount", "slug")
+    # Grouped here, not by the database: no aggregate joins texts on all four databases.
+    groups = groupby(rows.iterator(), key=lambda row: row[:2])
+    found = [(price, tuple(slug for _currency, _amount, slug in group)) for price, group in groups]
+    return [(currency, amount or 0, slugs) for (currency, amount), slugs in found if len(slugs) > 1]
 
 
 def _next_list(sync: Sync, skipped: list[SkippedPage]) -> list[PageResource]:
-    """Read one list; return its pages that were not seen yet, and add to `skipped` what is none.
+    """Read one list and return its new pages; add its unreadable items to `skipped`.
 
-    A list that names no page for the first time is the last one.
+    A list without a new page ends the sync.
     """
     if sync.number > MAX_LISTS:
         raise InvalidResponse(f"The listing of pages does not end after {MAX_LISTS} lists.")
@@ -184,19 +196,20 @@ def _mirror(
     asked_at: dt.datetime,
     dry_run: bool,
 ) -> None:
-    # Another web server began this sync, perhaps by a clock that is ahead of ours.
+    # Another web server may have started this sync, and its clock may be ahead of ours.
     now = max(timezone.now(), sync.started)
-    written = write_rows(resources, asked_at=asked_at, now=now, dry_run=dry_run)
+    result = write_rows(resources, asked_at=asked_at, now=now, dry_run=dry_run)
     report = sync.report
-    report.added += written.added
-    report.changed += written.changed
-    report.unchanged += written.unchanged
-    report.drifted += written.drifted
-    left_out = [*skipped, *written.refused]
-    report.skipped += len(left_out)
-    report.skipped_pages += tuple(item.why for item in left_out)
-    report.skipped_pages = report.skipped_pages[:NAMED]
-    numbers = [item.number for item in left_out if item.number is not None]
-    sync.nameless += len(left_out) - len(numbers)
+    report.added += result.added
+    report.changed += result.changed
+    report.unchanged += result.unchanged
+    report.drifted += result.drifted
+    report.moved += result.moved
+    unmirrored = [*skipped, *result.refused]
+    report.skipped += len(unmirrored)
+    report.skipped_pages += tuple(item.why for item in unmirrored)
+    report.skipped_pages = report.skipped_pages[:MAX_NAMED_PAGES]
+    numbers = [item.number for item in unmirrored if item.number is not None]
+    sync.unidentified += len(unmirrored) - len(numbers)
     if numbers and not dry_run:
-        touch_rows(conf.mode, numbers, now)
+        mark_as_listed(conf.mode, numbers, now)

@@ -21,7 +21,11 @@ and calls `SandboxPop.open(…)` (see `inline.js`) with `sandbox.public_key`. In
     sandbox.start_checkout("A-1", amount=500, currency="ILS")
     sandbox.end_checkout("A-1")
 
-The API is served below `/api`, pages at `/pay/<slug>`. Kinds of faults are listed in
+A card that paid may be charged again, by a call that the service's interface does not show and
+that is the sandbox's own: `POST /api/sandbox/charge` with `authorization_code`, `amount` (minor
+units), `currency` and `reference`.
+
+The API is served below `/api`, pages at `/pay/<slug>`; `/` shows a person what there is. Kinds of faults are listed in
 `faults`, account settings in `account`. Where the service's interface is silent, the double
 does what is most likely; the docstrings say where.
 
@@ -48,6 +52,14 @@ refused.
     POST   reset
 """
 
-from payments_pages.sandbox.server import Sandbox
+try:
+    from payments_pages.sandbox.server import Sandbox
+except ModuleNotFoundError as error:
+    if (error.name or "").split(".")[0] != "werkzeug":
+        raise
+    # With this module's name, `python -m payments_pages.sandbox` ends in one line.
+    raise ModuleNotFoundError(
+        "The sandbox needs its extra: pip install payments-pages[sandbox]", name=__name__
+    ) from None
 
 __all__ = ["Sandbox"]

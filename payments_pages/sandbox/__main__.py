@@ -17,9 +17,18 @@ __all__ = ["Output", "add_arguments", "main", "serve"]
 DEFAULT_PORT = 8001
 POLL_INTERVAL = 0.2
 
+_ACCOUNT = (
+    "secret_key",
+    "currency",
+    "webhook_url",
+    "webhook_header",
+    "webhook_algorithm",
+    "webhook_secret",
+)
+
 
 class Output(Protocol):
-    """Anything that takes lines, such as a stream."""
+    """A text stream, or another object with its two methods."""
 
     def write(self, text: str, /) -> object:
         """Write text."""
@@ -37,6 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--secret-key", help="key the API asks for (default: sk_test_sandbox)")
     parser.add_argument("--currency", help="currency of new pages (default: ILS)")
     parser.add_argument("--webhook-url", help="where to send webhooks (default: nowhere)")
+    parser.add_argument("--webhook-header", help="header of their signature")
+    parser.add_argument("--webhook-algorithm", help="sha256 or sha512")
+    # Never on a command line, which every user of the machine can list.
+    parser.set_defaults(webhook_secret=None)
 
 
 def serve(options: argparse.Namespace, out: Output) -> int:
@@ -44,8 +57,7 @@ def serve(options: argparse.Namespace, out: Output) -> int:
     if not options.allow_remote and not is_loopback(options.host):
         out.write("Refused: this address is open to others. Add --allow-remote if you mean it.\n")
         return 2
-    given = ("secret_key", "currency", "webhook_url")
-    account = {name: value for name in given if (value := getattr(options, name)) is not None}
+    account = {name: value for name in _ACCOUNT if (value := getattr(options, name)) is not None}
     try:
         sandbox = Sandbox(
             host=options.host, port=options.port, state_file=options.state, **account
@@ -58,7 +70,7 @@ def serve(options: argparse.Namespace, out: Output) -> int:
     try:
         out.write(
             f"Sandbox ready: API {sandbox.base_url}, pages {sandbox.pay_url}/<slug>, "
-            f"control {sandbox.control_url}/\n"
+            f"control {sandbox.control_url}/; what there is: {sandbox.home_url}\n"
         )
         out.flush()
         # No lock: the system may give the signal to another thread, which wakes no waiter.

@@ -5,6 +5,7 @@
 /checkout/…    checkouts for a given reference: started by browsers, shown to payers
 /inline.js     the script a merchant's page shows such a checkout with, in a popup
 /_sandbox/…    control, for demos and tests in other processes
+/              what there is, for a person on this machine
 """
 
 from collections.abc import Iterable
@@ -21,6 +22,7 @@ from payments_pages.sandbox.fault_injection import hold, send_badly, shape
 from payments_pages.sandbox.faults import Faults
 from payments_pages.sandbox.html import asset
 from payments_pages.sandbox.http_server import CONNECTION, TARGET
+from payments_pages.sandbox.overview import Overview
 from payments_pages.sandbox.payments import Payments
 from payments_pages.sandbox.popup import Popup
 from payments_pages.sandbox.responses import Answer
@@ -47,9 +49,13 @@ CHECKOUT_PATH = "/checkout"
 INLINE_PATH = "/inline.js"
 ASSETS = {
     "/checkout.css": "text/css; charset=utf-8",
+    "/icon.svg": "image/svg+xml",
     "/popup.js": "text/javascript; charset=utf-8",
     INLINE_PATH: "text/javascript; charset=utf-8",
 }
+
+# Where browsers look when they show what is no page, such as JSON.
+ICONS = {"/favicon.ico": "/icon.svg"}
 
 # A changed script must not meet pages of another version.
 ASSET_HEADERS = {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
@@ -75,9 +81,10 @@ class Application:
         self._state = state
         self._faults = faults
         self._timers = timers
-        self._api = Api(state)
+        self._api = Api(state, payments)
         self._checkout = Checkout(state, payments)
         self._popup = Popup(state, payments, starts)
+        self._overview = Overview(state, faults, pay_path=PAY_PATH, control_path=CONTROL_PATH)
         self._control = Control(state, faults, webhooks, payments, starts)
 
     def __call__(
@@ -96,8 +103,10 @@ class Application:
             response = self._checkout.respond(request, tuple(segments))
         elif f"/{prefix}" == CHECKOUT_PATH:
             response = self._popup.respond(request, tuple(segments))
-        elif path in ASSETS:
-            response = Response(asset(path[1:]), content_type=ASSETS[path], headers=ASSET_HEADERS)
+        elif path == "/":
+            response = self._overview.respond(request)
+        elif (name := ICONS.get(path, path)) in ASSETS:
+            response = Response(asset(name[1:]), content_type=ASSETS[name], headers=ASSET_HEADERS)
         else:
             response = Response("There is nothing here.\n", status=404)
         return response(environ, start_response)

@@ -27,7 +27,7 @@ _ORIGIN = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+")
 
 
 class StartRefused(ValueError):
-    """Why a checkout does not start: an HTTP status, a code for programs, a sentence."""
+    """A refusal to start a checkout: an HTTP status, a code for programs, a sentence."""
 
     def __init__(self, message: str, code: str = "invalid_params", status: int = 400) -> None:
         super().__init__(message)

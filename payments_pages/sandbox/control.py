@@ -22,7 +22,7 @@ from payments_pages.sandbox.payments import Payments
 from payments_pages.sandbox.state import RecordedRequest, State, StoredTransaction
 from payments_pages.sandbox.webhooks import Webhooks
 
-__all__ = ["Control", "add_transaction", "is_loopback"]
+__all__ = ["Control", "add_transaction", "is_loopback", "is_ours"]
 
 PAYER_FIELDS = ("email", "first_name", "last_name", "phone")
 PAYMENT_FIELDS = (*PAYER_FIELDS, "status", "reference", "amount", "late")
@@ -30,7 +30,7 @@ PAYMENT_FIELDS = (*PAYER_FIELDS, "status", "reference", "amount", "late")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """What an action reads of a request; `key` is the last segment of the path."""
+    """The parts of a request that an action reads; `key` is the last segment of the path."""
 
     args: Mapping[str, str]
     body: Payload
@@ -104,7 +104,7 @@ class Control:
 
     def respond(self, request: Request, segments: tuple[str, ...]) -> Response:
         """Answer a request; 403 for whom it is not meant, 400 with `error` for a wrong one."""
-        if not _is_ours(request):
+        if not is_ours(request):
             return _json({"error": "Only programs on this machine may steer the sandbox."}, 403)
         action = self._actions.get((request.method, *segments[:1], len(segments)))
         if action is None:
@@ -203,7 +203,8 @@ class Control:
         return {}
 
 
-def _is_ours(request: Request) -> bool:
+def is_ours(request: Request) -> bool:
+    """Tell whether a request comes from this machine, and not from a web page of elsewhere."""
     return (
         is_loopback(request.remote_addr or "")
         and is_loopback(_host_name(request.headers.get("Host", "")))

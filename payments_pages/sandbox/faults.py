@@ -109,7 +109,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What happens to one answer: how it is shaped, and what it waits for before.
+    """The faults of one answer: the one that shapes it, and those that it waits for before.
 
     `step` is how many answers the shaping fault gave for the same key earlier on.
     """

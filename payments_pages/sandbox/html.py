@@ -1,13 +1,15 @@
 """The sandbox's HTML; every value is escaped unless it is Markup made here."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from markupsafe import Markup
 
 from payments_pages.money import format_amount
+from payments_pages.sandbox.choices import CHOICES
+from payments_pages.sandbox.languages import ENGLISH, LANGUAGES, PARAMETER, Language
 from payments_pages.sandbox.payloads import Payload
 
 __all__ = [
@@ -37,24 +39,60 @@ def asset(name: str) -> str:
     return str(_template(name))
 
 
-def document(title: str, content: Markup) -> Markup:
-    """Wrap content into a whole page."""
-    return _template("layout.html").format(title=title, content=content)
+def document(
+    title: str, content: Markup, *, language: Language = ENGLISH, here: str | None = None
+) -> Markup:
+    """Wrap content into a whole page.
+
+    With `here`, the query of a page that may be opened again, it offers the other languages.
+    """
+    return _template("layout.html").format(
+        title=title,
+        content=content,
+        lang=language.code,
+        direction=language.direction,
+        sandbox=language.gettext("Sandbox"),
+        harmless=language.gettext("no money moves"),
+        languages=_NOTHING if here is None else _languages(language, here),
+    )
+
+
+def _languages(current: Language, here: str) -> Markup:
+    kept = [pair for pair in parse_qsl(here, keep_blank_values=True) if pair[0] != PARAMETER]
+    links = Markup("\n").join(
+        Markup('<a href="?{0}" lang="{1}" hreflang="{1}"{2}>{3}</a>').format(
+            urlencode([*kept, (PARAMETER, language.code)]),
+            language.code,
+            Markup(' aria-current="true"') if language is current else _NOTHING,
+            language.name,
+        )
+        for language in LANGUAGES.values()
+    )
+    label = current.gettext("Language")
+    return Markup('<nav class="languages" aria-label="{}">\n{}\n</nav>').format(label, links)
 
 
 def notice(
     title: str,
     text: str,
     *,
-    link: tuple[str, str] | None = None,
+    links: Sequence[tuple[str, str]] = (),
     facts: Mapping[str, str] | None = None,
+    language: Language = ENGLISH,
 ) -> Markup:
-    """Write a page that says one thing, with facts to read off and perhaps a link (href, text)."""
-    anchor = Markup('<a class="button primary" href="{}">{}</a>').format(*link) if link else ""
-    body = Markup("<h1>{}</h1>\n<p>{}</p>\n{}\n{}").format(
-        title, text, _listed(facts or {}), anchor
+    """Write a page that says one thing, with facts to read off and perhaps links (href, text).
+
+    All texts are in English here, and shown in `language`.
+    """
+    _ = language.gettext
+    first = "button primary"
+    anchors = Markup("\n").join(
+        Markup('<a class="{}" href="{}">{}</a>').format(first if not place else "button", to, _(on))
+        for place, (to, on) in enumerate(links)
     )
-    return document(title, body)
+    listed = _listed({_(name): value for name, value in (facts or {}).items()})
+    body = Markup("<h1>{}</h1>\n<p>{}</p>\n{}\n{}").format(_(title), _(text), listed, anchors)
+    return document(_(title), body, language=language)
 
 
 def _listed(facts: Mapping[str, str]) -> Markup:
@@ -71,34 +109,67 @@ def checkout_page(
     values: Mapping[str, str],
     problem: str = "",
     wrong: str = "",
+    language: Language = ENGLISH,
+    here: str = "",
 ) -> Markup:
     """Write the form on which a page is paid; `wrong` names the field that has a problem."""
     content = _template("checkout.html").format(
         logo=_logo(page),
         name=page["name"],
         description=_description(page),
-        problem=_problem(problem),
-        amount=_amount(page, values, invalid=wrong == "amount"),
+        problem=_problem(language.gettext(problem) if problem else ""),
+        amount=_amount(page, values, language, invalid=wrong == "amount"),
         custom_fields=_custom_inputs(page, values),
         email_problem=_invalid(wrong == "email"),
+        email_label=language.gettext("E-mail"),
+        optional=language.gettext("Name and phone (optional)"),
+        first_name_label=language.gettext("First name"),
+        last_name_label=language.gettext("Last name"),
+        phone_label=language.gettext("Phone"),
         **{
             name: values.get(name, "")
             for name in ("reference", "email", "first_name", "last_name", "phone")
         },
-        choices=_template("choices.html"),
+        choices=_choices(language, has_price=page["amount"] is not None),
     )
-    return document(page["name"], content)
+    return document(page["name"], content, language=language, here=here)
 
 
-def started_page(transaction: Payload, *, problem: str = "") -> Markup:
+def started_page(
+    transaction: Payload, *, problem: str = "", language: Language = ENGLISH, here: str = ""
+) -> Markup:
     """Write the form on which a started checkout is paid: amount and payer are settled."""
+    _ = language.gettext
     shown = format_amount(transaction["amount"], transaction["currency"])
-    facts = {"E-mail": transaction["customer"]["email"], "Reference": transaction["reference"]}
+    facts = {
+        _("E-mail"): transaction["customer"]["email"],
+        _("Reference"): transaction["reference"],
+    }
     content = Markup(
-        '<h1>Pay</h1>\n<p class="amount"><bdi dir="ltr">{}</bdi></p>\n{}\n{}\n'
+        '<h1>{}</h1>\n<p class="amount"><bdi dir="ltr">{}</bdi></p>\n{}\n{}\n'
         '<form method="post" novalidate>\n{}</form>'
-    ).format(shown, _listed(facts), _problem(problem), _template("choices.html"))
-    return document("Pay", content)
+    ).format(
+        _("Pay"),
+        shown,
+        _listed(facts),
+        _problem(_(problem) if problem else ""),
+        _choices(language, has_price=True),
+    )
+    return document(_("Pay"), content, language=language, here=here)
+
+
+def _choices(language: Language, *, has_price: bool) -> Markup:
+    usual, *others = [
+        Markup('<button{} name="choice" value="{}">{}</button>').format(
+            _NOTHING if place else Markup(' class="primary"'), value, language.gettext(choice.label)
+        )
+        for place, (value, choice) in enumerate(CHOICES.items())
+        if has_price or not choice.needs_price
+    ]
+    legend = language.gettext("Or try what else can happen")
+    return Markup("{}\n<fieldset>\n<legend>{}</legend>\n{}\n</fieldset>\n").format(
+        usual, legend, Markup("\n").join(others)
+    )
 
 
 def telling(page: Markup, told: Mapping[str, str]) -> Markup:
@@ -147,15 +218,22 @@ def _invalid(is_wrong: bool) -> Markup:  # noqa: FBT001 - the only argument
     return Markup(' aria-invalid="true" aria-describedby="problem"') if is_wrong else _NOTHING
 
 
-def _amount(page: Payload, values: Mapping[str, str], *, invalid: bool) -> Markup:
+def _amount(
+    page: Payload, values: Mapping[str, str], language: Language, *, invalid: bool
+) -> Markup:
     if page["amount"] is not None:
         shown = format_amount(page["amount"], page["currency"])
         return Markup('<p class="amount"><bdi dir="ltr">{}</bdi></p>').format(shown)
     return Markup(
-        '<div class="field"><label for="amount">Amount in <bdi dir="ltr">{}</bdi></label>'
+        '<div class="field"><label for="amount">{} (<bdi dir="ltr">{}</bdi>)</label>'
         '<input id="amount" name="amount" inputmode="decimal" dir="ltr" required value="{}"{}>'
         "</div>"
-    ).format(page["currency"], values.get("amount", ""), _invalid(invalid))
+    ).format(
+        language.gettext("Amount"),
+        page["currency"],
+        values.get("amount", ""),
+        _invalid(invalid),
+    )
 
 
 def _custom_inputs(page: Payload, values: Mapping[str, str]) -> Markup:

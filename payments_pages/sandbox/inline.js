@@ -70,7 +70,8 @@
     }, { type: "button", textContent: "\u00d7" });
     close.setAttribute("aria-label", options.closeLabel || "Close");
     const frame = make("iframe", { flex: "1", inlineSize: "100%", border: "0" }, {
-      title, src: home + "/checkout/" + encodeURIComponent(checkout.access_code) + "?popup",
+      title, src: home + "/checkout/" + encodeURIComponent(checkout.access_code) + "?popup&lang="
+        + encodeURIComponent(document.documentElement.lang), // of the page around it
     });
     // Each of its pages takes the focus, so that keys and screen readers are where the payer is.
     frame.addEventListener("load", () => frame.focus());

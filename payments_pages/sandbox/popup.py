@@ -15,10 +15,11 @@ from markupsafe import Markup
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Request, Response
 
-from payments_pages.money import format_amount
-from payments_pages.sandbox.checkout import ENDINGS, HEADERS, STATUSES, page_response
+from payments_pages.sandbox.checkout import HEADERS, ended_page, page_response
 from payments_pages.sandbox.checkouts import StartRefused, Starts
+from payments_pages.sandbox.choices import CHOICES, gettext
 from payments_pages.sandbox.html import notice, started_page, telling
+from payments_pages.sandbox.languages import PARAMETER, Language, language_of
 from payments_pages.sandbox.payloads import Payload, encode, envelope
 from payments_pages.sandbox.payments import UNPAID, Payments, returning_url
 from payments_pages.sandbox.state import State, StoredTransaction
@@ -53,18 +54,21 @@ class Popup:
         if segments == (START,):
             return self._start(request)
         stored = self._state.find_checkout(segments[0]) if len(segments) == 1 else None
+        language = language_of(request)
         if stored is None:
-            text = "The link may be wrong, or the payment was begun anew."
-            return page_response(notice("This payment is not known", text), 404)
+            title = gettext("This payment is not known")
+            text = gettext("The link may be wrong, or the payment was begun anew.")
+            return page_response(notice(title, text, language=language), 404)
         if request.method not in {"GET", "HEAD", "POST"}:
             return Response(status=405, headers={"Allow": "GET, HEAD, POST"})
         # Only the site that started it may show it in a frame, and gets messages.
         origin = stored.origin if "popup" in request.args else ""
         if stored.data["status"] not in UNPAID:
-            return self._ended(stored, origin, "pay")
+            return self._ended(stored, origin, "pay", language)
         if request.method == "POST":
-            return self._settle(request, stored, origin)
-        return _page(started_page(stored.data), origin)
+            return self._settle(request, stored, origin, language)
+        page = started_page(stored.data, language=language, here=_query(request))
+        return _page(page, origin)
 
     def _start(self, request: Request) -> Response:
         if request.method == "OPTIONS":
@@ -81,47 +85,62 @@ class Popup:
             started = self._starts.start(**known, origin=origin)
         except StartRefused as refused:
             if by_form:
-                page = notice("The payment did not start", f"{refused.message}.")
+                title = gettext("The payment did not start")
+                page = notice(title, f"{refused.message}.", language=language_of(request))
                 return page_response(page, refused.status)
             return _json(_refusal(refused), refused.status)
         if by_form:
             return redirect(started["authorization_url"], HTTPStatus.SEE_OTHER)
         return _json(envelope("Authorization URL created", started))
 
-    def _settle(self, request: Request, stored: StoredTransaction, origin: str) -> Response:
-        choice = request.form.get("choice", "pay")
-        if choice not in STATUSES:
-            page = started_page(stored.data, problem="Choose how the payment ends.")
+    def _settle(
+        self, request: Request, stored: StoredTransaction, origin: str, language: Language
+    ) -> Response:
+        name = request.form.get("choice", "pay")
+        choice = CHOICES.get(name)
+        if choice is None:
+            problem = gettext("Choose how the payment ends.")
+            page = started_page(
+                stored.data, problem=problem, language=language, here=_query(request)
+            )
             return _page(page, origin, status=422)
         reference = stored.data["reference"]
-        late = self._state.account.late_seconds if choice == "late" else None
+        late = self._state.account.late_seconds if name == "late" else None
         address = {"ip_address": request.remote_addr or ""}
         try:
-            self._payments.end(reference, status=STATUSES[choice], late=late, overrides=address)
+            self._payments.end(
+                reference, status=choice.status, late=late, overrides=address, twist=choice.twist
+            )
+            for _time in range(1, choice.times):
+                self._payments.pay_again(reference)
         except ValueError:
             # Paid in another tab a moment ago.
-            choice = "pay"
-        return self._ended(self._state.find_checkout(stored.access_code) or stored, origin, choice)
+            name = "pay"
+        ended = self._state.find_checkout(stored.access_code) or stored
+        return self._ended(ended, origin, name, language)
 
-    def _ended(self, stored: StoredTransaction, origin: str, choice: str) -> Response:
+    def _ended(
+        self, stored: StoredTransaction, origin: str, choice: str, language: Language
+    ) -> Response:
         data = stored.data
         back = stored.callback_url
-        if back and not origin and choice in {"pay", "late"}:
+        if back and not origin and CHOICES[choice].returns:
             names = self._state.account.reference_params
             return redirect(returning_url(back, data["reference"], names), HTTPStatus.SEE_OTHER)
-        title, text = ENDINGS["late" if data["status"] == "pending" else choice]
-        amount = format_amount(data["amount"], data["currency"])
-        facts = {"Amount": amount, "Reference": data["reference"]}
-        link = None
-        if choice in {"decline", "abandon"}:
-            link = ("?popup" if origin else "?", "Try again")
-        page = notice(title, text, link=link, facts=facts)
+        name = "late" if data["status"] == "pending" else choice
+        again = f"?{'popup&' if origin else ''}{PARAMETER}={language.code}"
+        # In a popup the shop is around this page already.
+        page = ended_page(name, data, again, "" if origin else back, language)
         if choice == "close":
             # A payer who pays and leaves sends no message: the site hears of it by other doors.
             return _page(page, origin)
         ends = "no" if choice == "decline" else "yes"
         told = {"reference": data["reference"], "status": data["status"], "ends": ends}
         return _page(page, origin, told=told)
+
+
+def _query(request: Request) -> str:
+    return request.query_string.decode("utf-8", "replace")
 
 
 _FIELDS = ("reference", "amount", "currency", "email", "metadata", "callback_url")

@@ -142,6 +142,11 @@ class Sandbox:
         return self._live.origin + CONTROL_PATH
 
     @property
+    def home_url(self) -> str:
+        """Return the address of the start page, for a person on the same machine."""
+        return f"{self._live.origin}/"
+
+    @property
     def secret_key(self) -> str:
         """Return the key the API asks for."""
         return self.state.account.secret_key

@@ -29,7 +29,7 @@ _random = random.SystemRandom()
 
 
 class SlugTakenError(ValueError):
-    """Another page has this slug already."""
+    """A slug that another page already has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

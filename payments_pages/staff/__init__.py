@@ -3,63 +3,146 @@
 No HTML here: the admin and the commands call these functions.
 """
 
-from payments_pages.staff.attention import ATTENTION_CAP, Attention, read_attention
-from payments_pages.staff.decisions import (
+from payments_pages.staff.attention import ATTENTION_CAP, KEYS_CAP, Attention, read_attention
+from payments_pages.staff.cards import (
+    Rekeyed,
+    forget_card,
+    forget_cards,
+    forget_with_owner,
+    rekey_cards,
+)
+from payments_pages.staff.conditions import (
     ATTRIBUTABLE,
+    is_of_other_mode,
+    may_approve,
+    may_attribute,
+    may_mark_seen,
+    may_reject,
+    may_reopen,
+    may_retry,
+    may_stop_asking,
+)
+from payments_pages.staff.decisions import (
     NOTE_LENGTH,
     StaffDecision,
     add_note,
     approve,
     attribute,
-    is_of_other_mode,
-    may_approve,
-    may_attribute,
-    may_reject,
-    may_retry,
+    mark_seen,
     reject,
+    reopen,
     retry,
     stop_asking,
     verify,
     verify_reference,
 )
-from payments_pages.staff.export import write_csv
-from payments_pages.staff.masking import mask_email
-from payments_pages.staff.retention import SHORTEST, forget_payers, purge_events, purge_lapsed
+from payments_pages.staff.digest import Matter, Telling, read_matters, tell_matters
+from payments_pages.staff.export import can_write_workbook, write_csv, write_workbook
+from payments_pages.staff.kept_days import (
+    KEPT_AFTER,
+    Difference,
+    compare_days,
+    keep_days,
+    keep_some_days,
+)
+from payments_pages.staff.masking import mask_email, mask_name, mask_phone, mask_whole
+from payments_pages.staff.retention import (
+    SHORTEST,
+    forget_old_cards,
+    forget_payers,
+    purge_events,
+    purge_lapsed,
+)
 from payments_pages.staff.roles import Granted, make_groups
-from payments_pages.staff.totals import DAYS, Currency, Day, Figure, day_bounds, take_totals
+from payments_pages.staff.sentences import (
+    ErrorSentence,
+    find_sentence,
+    split_class,
+    translate_error,
+)
+from payments_pages.staff.totals import (
+    DAYS,
+    TOLD_AT_MOST,
+    Currency,
+    Day,
+    Figure,
+    MoneyBack,
+    Sums,
+    add_up,
+    day_bounds,
+    take_money_back,
+    take_totals,
+    told_of_money_back,
+)
 
 __all__ = [
     "ATTENTION_CAP",
     "ATTRIBUTABLE",
     "DAYS",
+    "KEPT_AFTER",
+    "KEYS_CAP",
     "NOTE_LENGTH",
     "SHORTEST",
+    "TOLD_AT_MOST",
     "Attention",
     "Currency",
     "Day",
+    "Difference",
+    "ErrorSentence",
     "Figure",
     "Granted",
+    "Matter",
+    "MoneyBack",
+    "Rekeyed",
     "StaffDecision",
+    "Sums",
+    "Telling",
     "add_note",
+    "add_up",
     "approve",
     "attribute",
+    "can_write_workbook",
+    "compare_days",
     "day_bounds",
+    "find_sentence",
+    "forget_card",
+    "forget_cards",
+    "forget_old_cards",
     "forget_payers",
+    "forget_with_owner",
     "is_of_other_mode",
+    "keep_days",
+    "keep_some_days",
     "make_groups",
+    "mark_seen",
     "mask_email",
+    "mask_name",
+    "mask_phone",
+    "mask_whole",
     "may_approve",
     "may_attribute",
+    "may_mark_seen",
     "may_reject",
+    "may_reopen",
     "may_retry",
+    "may_stop_asking",
     "purge_events",
     "purge_lapsed",
     "read_attention",
+    "read_matters",
     "reject",
+    "rekey_cards",
+    "reopen",
     "retry",
+    "split_class",
     "stop_asking",
+    "take_money_back",
     "take_totals",
+    "tell_matters",
+    "told_of_money_back",
+    "translate_error",
     "verify",
     "verify_reference",
     "write_csv",
+    "write_workbook",
 ]

@@ -1,10 +1,11 @@
-"""Carry out what staff decide about a payment: verify, retry, approve, reject, attribute, note.
+"""Carry out what staff decide about a payment: verify, retry, approve, reject, attribute and so on.
 
 Every decision has the signature of `StaffDecision`. Those about the delivery are a compare-and-set
 on the state that staff saw (`transaction.fulfilment`), which writes the line of the timeline in
 the same database transaction; the delivery itself then goes through the path like any other.
 """
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from django.db import transaction as db_transaction
@@ -12,7 +13,6 @@ from django.db.models import F
 from django.utils.translation import gettext as _
 
 from payments_pages.choices import (
-    Attributed,
     Door,
     EventKind,
     FulfilmentState,
@@ -20,9 +20,7 @@ from payments_pages.choices import (
     Reason,
     VerificationState,
 )
-from payments_pages.conf import conf
 from payments_pages.confirmation import (
-    POLICY_REASONS,
     Confirmation,
     append_to_timeline,
     assign,
@@ -33,48 +31,40 @@ from payments_pages.db import UtcNow, change_unless_held, retry_transient
 from payments_pages.exceptions import DecisionError
 from payments_pages.models import (
     Fulfilment,
+    FulfilmentQuerySet,
     PaymentPage,
     Transaction,
     Verification,
     primary_alias,
 )
-from payments_pages.references import text_key
+from payments_pages.staff.conditions import (
+    STOPPABLE,
+    may_approve,
+    may_attribute,
+    may_mark_seen,
+    may_reject,
+    may_reopen,
+    may_retry,
+)
 
 __all__ = [
-    "ATTRIBUTABLE",
     "NOTE_LENGTH",
     "StaffDecision",
     "add_note",
     "approve",
     "attribute",
-    "is_of_other_mode",
-    "may_approve",
-    "may_attribute",
-    "may_reject",
-    "may_retry",
+    "mark_seen",
     "reject",
+    "reopen",
     "retry",
     "stop_asking",
     "verify",
     "verify_reference",
 ]
 
-ATTRIBUTABLE = frozenset(
-    {
-        Reason.UNATTRIBUTED,
-        Reason.ATTRIBUTION_CONFLICT,
-        Reason.PAGE_NOT_ON_SALE,
-        Reason.OTHER_SITE,
-        Reason.AMOUNT_MISMATCH,
-        Reason.CURRENCY_MISMATCH,
-        Reason.DUPLICATE_PAYMENT,
-    }
-)
-"""Reasons of holds that naming another page can end."""
 NOTE_LENGTH = 2000
 """Characters of a note or a reason at most."""
 
-_WAITING = frozenset({FulfilmentState.PENDING, FulfilmentState.FAILED})
 _GIVEN = frozenset({Outcome.DELIVERED, Outcome.DELIVERING, Outcome.DELIVERY_FAILED})
 
 
@@ -100,74 +90,6 @@ class StaffDecision(Protocol):
         - `page`: the page that is paid for; only `attribute` uses it.
         - `door`: where the person decided.
         """
-
-
-def is_of_other_mode(fulfilment: Fulfilment) -> bool:
-    """Say whether the row was created under the other `MODE`; False while the mode is not known.
-
-    The reference key includes the mode: verifying it now would create a second row. So it waits
-    until `MODE` is switched back, or until staff reject it. Needs `fulfilment.transaction`.
-    """
-    mode = conf.mode_or_blank
-    return bool(mode) and fulfilment.reference_key != text_key(
-        mode, fulfilment.transaction.reference
-    )
-
-
-def may_retry(transaction: Transaction) -> bool:
-    """Say whether a delivery can be tried again: it failed, for now or too often."""
-    row = _fulfilment_of(transaction)
-    if row is None or is_of_other_mode(row):
-        return False
-    if row.state == FulfilmentState.HELD:
-        return row.reason not in POLICY_REASONS
-    return row.state in _WAITING
-
-
-def may_approve(transaction: Transaction) -> bool:
-    """Say whether staff may accept it against the policy.
-
-    Never if it was reversed, and never if the payment's mode (`domain`) is not the mode of its row,
-    whatever the reason of the hold: the reference key includes the mode, so after `MODE` is
-    corrected the same payment gets a second row and would be delivered twice. Staff reject such a
-    hold.
-    """
-    row = _fulfilment_of(transaction)
-    return (
-        row is not None
-        and row.state == FulfilmentState.HELD
-        and row.reason in POLICY_REASONS
-        and transaction.status == "success"
-        and row.reference_key == text_key(transaction.domain, transaction.reference)
-        and not is_of_other_mode(row)
-    )
-
-
-def may_reject(transaction: Transaction) -> bool:
-    """Say whether it can be refused: it is held, or was never delivered."""
-    row = _fulfilment_of(transaction)
-    return row is not None and (row.state == FulfilmentState.HELD or row.state in _WAITING)
-
-
-def may_attribute(transaction: Transaction) -> bool:
-    """Say whether naming a page can help: the payment has none, or does not fit the one it has.
-
-    Not if the merchant's own code expected this reference (our decision): staff approve or reject
-    such a payment.
-    """
-    row = _fulfilment_of(transaction)
-    return (
-        row is not None
-        and row.state == FulfilmentState.HELD
-        and row.reason in ATTRIBUTABLE
-        and transaction.attributed_by != Attributed.EXPECTED
-        and not is_of_other_mode(row)
-    )
-
-
-def _fulfilment_of(transaction: Transaction) -> Fulfilment | None:
-    row: Fulfilment | None = getattr(transaction, "fulfilment", None)
-    return row
 
 
 def verify(
@@ -223,6 +145,12 @@ def approve(
     asked = _ask_first(fulfilment, actor, door)
     if asked is None:
         return None
+    rows = Transaction.objects.primary().select_related("fulfilment")
+    now = rows.get(pk=transaction.pk)
+    if now.fulfilment.state == FulfilmentState.HELD and not may_approve(now):
+        raise DecisionError(
+            _("By the service’s new answer this cannot be approved. Nothing was delivered.")
+        )
     given = _deliver(
         fulfilment, EventKind.APPROVED, actor=actor, note=note, door=door, decided_by=actor
     )
@@ -238,16 +166,46 @@ def reject(
     page: PaymentPage | None = None,
     door: Door = Door.ADMIN,
 ) -> bool:
-    """Refuse the payment for good. The money must be refunded at the service."""
+    """Refuse the payment. The money must be refunded at the service."""
     return may_reject(transaction) and _move(
         transaction.fulfilment,
         EventKind.REJECTED,
+        {"state": FulfilmentState.REJECTED, "decided_by": actor, "next_at": None},
         actor=actor,
         note=note,
         door=door,
-        state=FulfilmentState.REJECTED,
-        decided_by=actor,
-        next_at=None,
+    )
+
+
+def reopen(
+    transaction: Transaction,
+    *,
+    actor: str,
+    note: str = "",
+    page: PaymentPage | None = None,
+    door: Door = Door.ADMIN,
+) -> bool:
+    """Take a rejection back: the payment is held again, for the reason that it had.
+
+    One that the policy had accepted, and that was rejected before it was delivered, has no such
+    reason: it is held as `Reason.TAKEN_BACK`. Nothing is delivered here: the policy decides again
+    on new evidence, or staff decide. False also if the payment is not a success any more.
+    """
+    if not may_reopen(transaction):
+        return False
+    fulfilment = transaction.fulfilment
+    return _move(
+        fulfilment,
+        EventKind.REOPENED,
+        {
+            "state": FulfilmentState.HELD,
+            "reason": fulfilment.reason or Reason.TAKEN_BACK,
+            "decided_by": "",
+        },
+        actor=actor,
+        note=note,
+        door=door,
+        if_success=True,
     )
 
 
@@ -282,6 +240,30 @@ def attribute(
     return _confirm(fulfilment, actor, door)
 
 
+def mark_seen(
+    transaction: Transaction,
+    *,
+    actor: str,
+    note: str = "",
+    page: PaymentPage | None = None,
+    door: Door = Door.ADMIN,
+) -> bool:
+    """Record that staff have seen a reversal, refund or dispute; False if a newer one has come."""
+    if not may_mark_seen(transaction):
+        return False
+    fulfilment = transaction.fulfilment
+    seen = unmoved(fulfilment).money_back_by(fulfilment.money_back_at)
+    return _move(
+        fulfilment,
+        EventKind.SEEN,
+        {"money_back_unseen": False},
+        rows=seen,
+        actor=actor,
+        note=note,
+        door=door,
+    )
+
+
 def add_note(
     transaction: Transaction,
     *,
@@ -307,7 +289,7 @@ def stop_asking(row: Verification, *, actor: str) -> bool:
     ended = Verification.objects.primary().filter(
         pk=row.pk,
         attempts=row.attempts,
-        state__in=[VerificationState.DUE, VerificationState.UNKNOWN],
+        state__in=STOPPABLE,
     )
     using = primary_alias(Verification)
 
@@ -331,13 +313,15 @@ def _deliver(
     moved = _move(
         fulfilment,
         kind,
+        {
+            "state": FulfilmentState.PENDING,
+            "reason": Reason.NONE,
+            "next_at": UtcNow(),
+            **changes,
+        },
         actor=actor,
         note=note,
         door=door,
-        state=FulfilmentState.PENDING,
-        reason=Reason.NONE,
-        next_at=UtcNow(),
-        **changes,
     )
     return _confirm(fulfilment, actor, door) if moved else None
 
@@ -379,20 +363,34 @@ def _confirm(fulfilment: Fulfilment, actor: str, door: Door) -> Outcome:
 
 
 def _move(
-    fulfilment: Fulfilment, kind: EventKind, *, actor: str, note: str, door: Door, **changes: object
+    fulfilment: Fulfilment,
+    kind: EventKind,
+    changes: Mapping[str, object],
+    *,
+    actor: str,
+    note: str,
+    door: Door,
+    rows: FulfilmentQuerySet | None = None,
+    if_success: bool = False,
 ) -> bool:
     """Change the row if it is still as staff saw it; False also while a delivery locks it.
 
-    If the answer to a commit is lost, the second try finds the row changed and returns False.
+    `rows` is the row as staff saw it, by default `unmoved(fulfilment)`. With `if_success` change nothing if the payment has been reversed since staff saw it. If the answer to a commit is lost, the second try finds the row changed and returns False.
     """
     if note:
-        changes["note"] = note
+        changes = {**changes, "note": note}
+    using = primary_alias(Fulfilment)
+    seen = unmoved(fulfilment) if rows is None else rows
+    paid = Transaction.objects.primary().filter(pk=fulfilment.transaction_id, status="success")
 
-    @db_transaction.atomic(using=primary_alias(Fulfilment), durable=True)
+    @db_transaction.atomic(using=using, durable=True)
     def once(_number: int) -> bool:
-        moved = bool(change_unless_held(unmoved(fulfilment), fulfilment.pk, **changes))
+        moved = bool(change_unless_held(seen, fulfilment.pk, **changes))
+        if moved and if_success and not paid.exists():
+            db_transaction.set_rollback(True, using=using)
+            return False
         if moved:
             append_to_timeline(fulfilment.reference_key, (kind, note), door=door, actor=actor)
         return moved
 
-    return retry_transient(once, using=primary_alias(Fulfilment))
+    return retry_transient(once, using=using)

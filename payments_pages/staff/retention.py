@@ -6,7 +6,8 @@ settled reference without a call. Deleted or blanked are:
 
 - the timeline, on which nothing depends;
 - references without a transaction that are no longer asked about; one that comes in again is new;
-- payers' personal data, which no decision needs after the delivery.
+- payers' personal data, which no decision needs after the delivery;
+- saved cards by which nobody has paid for so long.
 
 Rows are processed in batches by primary key, each in a short transaction of its own.
 """
@@ -18,16 +19,20 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from payments_pages.choices import GIVEN_UP, FulfilmentState, VerificationState
-from payments_pages.models import Event, Fulfilment, Transaction, Verification, primary_alias
+from payments_pages.choices import FulfilmentState, VerificationState
+from payments_pages.models import (
+    Event,
+    Fulfilment,
+    SavedCard,
+    Transaction,
+    Verification,
+    primary_alias,
+)
 
-__all__ = ["SHORTEST", "forget_payers", "purge_events", "purge_lapsed"]
+__all__ = ["SHORTEST", "forget_old_cards", "forget_payers", "purge_events", "purge_lapsed"]
 
 SHORTEST = dt.timedelta(days=30)
 """Nothing younger is deleted: staff, payers and the service may still need it (our decision)."""
-
-FINAL = (FulfilmentState.DELIVERED, FulfilmentState.REJECTED)
-OPEN = (VerificationState.DUE, VerificationState.VERIFYING, VerificationState.UNKNOWN)
 
 Progress = Callable[[int], None]
 
@@ -62,7 +67,7 @@ def purge_lapsed(older_than: dt.timedelta, *, batch: int, dry_run: bool, progres
     """
     mirrored = Transaction.objects.primary().filter(reference_key=OuterRef("reference_key"))
     lapsed = Verification.objects.primary().filter(
-        ~Exists(mirrored), state__in=GIVEN_UP, named_at__lt=_cutoff(older_than)
+        ~Exists(mirrored), state__in=VerificationState.given_up(), named_at__lt=_cutoff(older_than)
     )
     count = 0
     for rows in _in_batches(lapsed, (), batch):
@@ -78,17 +83,19 @@ def forget_payers(
 ) -> int:
     """Blank payers' data in transactions last verified before that age; return in how many.
 
-    Blanked: IP address, e-mail, customer, card, the service's log, metadata (with the payer's
-    answers) and unreadable fields. Amount, status, page and times stay. Only if the payment is
+    Blanked: IP address, e-mail, customer, card, what staff search a payer by, the service's log,
+    metadata (with the payer's answers) and unreadable fields. Amount, status, page and times stay. Only if the payment is
     delivered, rejected or was never paid. Verifying it again would bring the data back.
     """
     undone = (
-        Fulfilment.objects.primary().filter(transaction=OuterRef("pk")).exclude(state__in=FINAL)
+        Fulfilment.objects.primary()
+        .filter(transaction=OuterRef("pk"))
+        .exclude(state__in=FulfilmentState.final())
     )
     asked = Verification.objects.primary().filter(
-        reference_key=OuterRef("reference_key"), state__in=OPEN
+        reference_key=OuterRef("reference_key"), state__in=VerificationState.open()
     )
-    known = ~Q(ip_address="", customer_email="", customer={}, metadata__isnull=True)
+    known = ~(Q(**_BLANK_BUT_METADATA) & Q(metadata__isnull=True))
     done = Transaction.objects.primary().filter(
         ~Exists(undone), ~Exists(asked), known, verified_at__lt=_cutoff(older_than)
     )
@@ -102,15 +109,37 @@ def forget_payers(
     return count
 
 
-_BLANK: dict[str, Any] = {
+def forget_old_cards(
+    older_than: dt.timedelta, *, batch: int, dry_run: bool, progress: Progress
+) -> int:
+    """Delete saved cards that were last saved before that age; return how many.
+
+    Each payment with a card saves it anew, also one that the merchant has charged, if `SAVE_CARD`
+    names its owner.
+    """
+    old = SavedCard.objects.primary().filter(saved_at__lt=_cutoff(older_than))
+    count = 0
+    for rows in _in_batches(old, (), batch):
+        # With the condition again: somebody may have paid with one of them since it was read.
+        found = old.filter(pk__in=[pk for (pk,) in rows])
+        count += len(rows) if dry_run else found.delete()[0]
+        progress(count)
+    return count
+
+
+_BLANK_BUT_METADATA: dict[str, Any] = {
     "ip_address": "",
     "customer_email": "",
+    "customer_name": "",
+    "customer_last_name": "",
+    "customer_phone_end": "",
+    "card_last4": "",
     "customer": {},
     "authorization": {},
     "log": {},
-    "metadata": None,
     "unreadable": {},
 }
+_BLANK = {**_BLANK_BUT_METADATA, "metadata": None}
 
 
 def _cutoff(older_than: dt.timedelta) -> dt.datetime:
@@ -131,4 +160,6 @@ def _open_keys(keys: set[str]) -> set[str]:
     """Return the keys of payments that are paid and neither delivered nor rejected."""
     using = primary_alias(Fulfilment)
     undone = Fulfilment.objects.using(using).filter(reference_key__in=keys)
-    return set(undone.exclude(state__in=FINAL).values_list("reference_key", flat=True))
+    return set(
+        undone.exclude(state__in=FulfilmentState.final()).values_list("reference_key", flat=True)
+    )

@@ -6,9 +6,9 @@ or export. Managers can. Nobody can delete a payment, or a page that the service
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from django.contrib.auth.models import Group, Permission
+from django.apps import apps
 from django.db import transaction as db_transaction
 
 from payments_pages.exceptions import ConfigurationError
@@ -34,12 +34,14 @@ _WORK = _LOOK | {
     "sync_paymentpage",
     "verify_transaction",
     "view_customer_details",
+    "view_savedcard",
 }
 _DECIDE = _WORK | {
     "add_paymentpage",
     "approve_fulfilment",
     "change_paymentpage",
     "export_transaction",
+    "forget_savedcard",
     "reject_fulfilment",
     "remove_paymentpage",
 }
@@ -68,7 +70,9 @@ def make_groups(*, prefix: str = "Payments: ", exact: bool = False) -> tuple[Gra
     A group keeps its other permissions; with `exact`, other permissions *of this app* are removed.
     Raise `ConfigurationError` if the permissions are not in the database yet.
     """
-    known = {row.codename: row for row in Permission.objects.filter(content_type__app_label=APP)}
+    # Not imported: a site without users has no such models.
+    permissions = apps.get_model("auth", "Permission")
+    known = {row.codename: row for row in permissions.objects.filter(content_type__app_label=APP)}
     missing = {name for role in ROLES for name in role.permissions} - set(known)
     if missing:
         raise ConfigurationError(
@@ -82,8 +86,8 @@ def make_groups(*, prefix: str = "Payments: ", exact: bool = False) -> tuple[Gra
         )
 
 
-def _make(name: str, permissions: Iterable[Permission], *, exact: bool) -> Granted:
-    group, is_new = Group.objects.get_or_create(name=name)
+def _make(name: str, permissions: Iterable[Any], *, exact: bool) -> Granted:
+    group, is_new = apps.get_model("auth", "Group").objects.get_or_create(name=name)
     wanted = set(permissions)
     had = set(group.permissions.filter(content_type__app_label=APP))
     added, removed = wanted - had, had - wanted if exact else set()
@@ -92,5 +96,5 @@ def _make(name: str, permissions: Iterable[Permission], *, exact: bool) -> Grant
     return Granted(group=name, is_new=is_new, added=_names(added), removed=_names(removed))
 
 
-def _names(permissions: Iterable[Permission]) -> tuple[str, ...]:
+def _names(permissions: Iterable[Any]) -> tuple[str, ...]:
     return tuple(sorted(permission.codename for permission in permissions))

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from django.http import HttpResponse
 from django.test import Client
-from django.urls import reverse
+from django.urls import get_script_prefix, reverse
 
 from payments_pages.choices import Outcome
 from payments_pages.conf import conf
@@ -64,12 +64,15 @@ def pay(
 def come_back(
     reference: str, *, page: PaymentPage | None = None, client: Client | None = None
 ) -> Visit:
-    """Return to the callback with a reference: the page's own, or the plain one."""
+    """Return to the callback with a reference: the page's own, or the plain one.
+
+    Raise `AssertionError`, with address and status, if something other than our view answered.
+    """
     name = "payments_pages:page-callback" if page else "payments_pages:callback"
-    address = reverse(name, args=[page.token] if page else [])
+    path = _path(name, page.token) if page else _path(name)
     # Secure: a site that redirects to https would answer that redirect instead of the callback's.
-    response = (client or Client()).get(address, {conf.reference_params[0]: reference}, secure=True)
-    return Visit(reference=reference, response=cast("HttpResponse", response))
+    response = (client or Client()).get(path, {conf.reference_params[0]: reference}, secure=True)
+    return Visit(reference=reference, response=_ours(response, path))
 
 
 def pay_expected(
@@ -84,7 +87,8 @@ def pay_expected(
 
     `returns=False` closes the popup before that: only the sweep tells your site. Further keywords:
     `amount` (minor units) and `currency` in place of the expected ones, for a payer who tampers;
-    `status`, `late` and transaction fields as in `Sandbox.end_checkout`.
+    `status`, `late` and transaction fields as in `Sandbox.end_checkout`. Raise `AssertionError`
+    as `come_back` does.
     """
     start = {
         "amount": payment.pop("amount", expected.amount),
@@ -94,13 +98,14 @@ def pay_expected(
     sandbox.end_checkout(expected.reference, **payment)
     if not returns:
         return Visit(reference=expected.reference)
+    path = _path("payments_pages:confirm")
     response = (client or Client()).post(
-        reverse("payments_pages:confirm"),
+        path,
         {"reference": expected.reference},
         content_type="application/json",
         secure=True,
     )
-    return Visit(reference=expected.reference, response=cast("HttpResponse", response))
+    return Visit(reference=expected.reference, response=_ours(response, path))
 
 
 def send_webhook(
@@ -114,17 +119,45 @@ def send_webhook(
     """Sign an event with this site's own settings and post it to its webhook; return the response.
 
     `signature` replaces the right one; `data` is added to the event beside the reference. The body
-    decides nothing: make the transaction at the sandbox first.
+    decides nothing: make the transaction at the sandbox first. Raise `AssertionError` as
+    `come_back` does.
     """
     name = "transaction_reference" if event.startswith("refund.") else "reference"
     body = json.dumps({"event": event, "data": {name: reference, **(data or {})}}).encode()
     if signature is None:
         signature = sign(body, conf.webhook_secrets[0], conf.webhook_algorithm)
+    path = _path("payments_pages:webhook")
     response = (client or Client()).post(
-        reverse("payments_pages:webhook"),
+        path,
         data=body,
         content_type="application/json",
         headers={conf.webhook_header: signature},
         secure=True,
     )
-    return cast("HttpResponse", response)
+    return _ours(response, path)
+
+
+def _path(name: str, *args: object) -> str:
+    """Return the path of a view as Django's test client takes it: without `FORCE_SCRIPT_NAME`.
+
+    The client puts it before the path by itself; with `reverse()` alone it would be there twice.
+    """
+    path = reverse(name, args=args)
+    return f"/{path.removeprefix(get_script_prefix())}"
+
+
+def _ours(response: object, path: str) -> HttpResponse:
+    """Return the response of a view of ours; raise `AssertionError` if another one answered.
+
+    A wrong path, a redirect to a login or a page of maintenance would otherwise show only later,
+    as a payment that nobody has confirmed (docs/cases.md F14).
+    """
+    answer = cast("HttpResponse", response)
+    if "X-Robots-Tag" in answer.headers:  # every answer of ours has it, and hardly any other
+        return answer
+    where = answer.headers.get("Location")
+    to = f" and leads to {where}" if where else ""
+    raise AssertionError(
+        f"{path} was answered {answer.status_code}{to}, and not by a view of payments_pages. "
+        "Are the URLs included, and does a middleware answer before them?"
+    )

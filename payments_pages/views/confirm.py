@@ -1,4 +1,4 @@
-"""Take the reference that a popup or a mobile app hands over."""
+"""The view to which a popup or a mobile app sends the reference of a payment."""
 
 import json
 from http import HTTPStatus
@@ -16,6 +16,7 @@ from payments_pages.views.requests import TooLarge, client_ip, read_body
 __all__ = ["confirm"]
 
 LIMIT = 4096
+"""The most bytes of a body."""
 
 STATUSES = {
     Outcome.DELIVERED: HTTPStatus.OK,
@@ -33,31 +34,39 @@ STATUSES = {
 
 @door
 def confirm(request: HttpRequest) -> HttpResponse:
-    """Confirm `{"reference": "…"}`; answer outcome, reference and result address, nothing more.
+    """Confirm `{"reference": "…"}`; return `{outcome, reference, result_url}`.
 
-    Of the body only the reference is read: a client's own "success" is worth nothing (docs/cases.md C10).
-    JSON only, so that a form on a foreign site cannot post here without the browser asking.
+    That a client says "success" proves nothing (docs/cases.md C10). `"paid": true` beside the
+    reference only lets staff see it if the service does not know the reference.
+
+    Only JSON is accepted. A form on another site cannot send that, and a script on another site
+    only after the browser has asked us (CORS).
     """
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
     if request.content_type != "application/json":
-        return _refuse("Send application/json.", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+        return _invalid("Send application/json.", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
     try:
-        reference = _reference(read_body(request, LIMIT))
-        found = confirm_payment(reference, door=Door.CONFIRM, client_ip=client_ip(request))
+        reference, told_paid = _read(read_body(request, LIMIT))
+        confirmation = confirm_payment(
+            reference, door=Door.CONFIRM, told_paid=told_paid, client_ip=client_ip(request)
+        )
     except TooLarge as error:
-        return _refuse(str(error), error.status)
+        return _invalid(str(error), error.status)
     except (InvalidEvent, InvalidReference):
-        return _refuse('Send {"reference": "…"} with a payment reference.', HTTPStatus.BAD_REQUEST)
+        return _invalid('Send {"reference": "…"} with a payment reference.', HTTPStatus.BAD_REQUEST)
     data: dict[str, object] = {
-        "outcome": found.outcome,
-        "reference": found.reference,
-        "result_url": _result_url(request, found),
+        "outcome": confirmation.outcome,
+        "reference": confirmation.reference,
+        "result_url": _result_url(request, confirmation),
     }
-    return json_response(data, status=STATUSES[found.outcome], retry_after=found.retry_after)
+    return json_response(
+        data, status=STATUSES[confirmation.outcome], retry_after=confirmation.retry_after
+    )
 
 
-def _reference(body: bytes) -> str:
+def _read(body: bytes) -> tuple[str, bool]:
+    """Return the reference, and whether the client says that it is paid."""
     try:
         payload = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -65,16 +74,16 @@ def _reference(body: bytes) -> str:
     reference = payload.get("reference") if isinstance(payload, dict) else None
     if not isinstance(reference, str):
         raise InvalidEvent("The body names no reference.")
-    return reference
+    return reference, payload.get("paid") is True
 
 
-def _result_url(request: HttpRequest, found: Confirmation) -> str | None:
-    """Return the address of the result page, absolute for apps; None without a transaction."""
-    if found.transaction is None:
+def _result_url(request: HttpRequest, confirmation: Confirmation) -> str | None:
+    """Return the absolute URL of the result page; None if there is no transaction."""
+    if confirmation.transaction is None:
         return None
-    path = reverse(conf.result_view, kwargs={"token": found.transaction.token})
+    path = reverse(conf.result_view, kwargs={"token": confirmation.transaction.token})
     return f"{conf.site_url}{path}" if conf.site_url else request.build_absolute_uri(path)
 
 
-def _refuse(detail: str, status: int) -> HttpResponse:
+def _invalid(detail: str, status: int) -> HttpResponse:
     return json_response({"outcome": "invalid", "detail": detail}, status=status)

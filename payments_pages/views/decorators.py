@@ -1,11 +1,9 @@
-"""Hold what all doors have in common: who may come in, and what an answer must carry."""
+"""The decorator of every public view: its exemptions, its headers, and a database that is down."""
 
 from collections.abc import Callable
 from functools import wraps
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -14,6 +12,7 @@ from django.views.decorators.csrf import csrf_exempt
 from payments_pages.choices import Outcome
 from payments_pages.confirmation import COME_BACK
 from payments_pages.db import is_transient, outside_transactions
+from payments_pages.views.policy import is_policy_ours, policy
 
 __all__ = ["View", "door", "json_response"]
 
@@ -21,19 +20,21 @@ View = Callable[..., HttpResponse]
 
 
 def door(view: View) -> View:
-    """Make a view a door: no login, no shared transaction, no traces.
+    """Make a view public, and its responses private.
 
-    Login-exempt, for a payer may have none here, the session cookie may not come back with them
-    (docs/cases.md C49), and the service has none. Non-atomic, for the path opens its own short
-    transactions and must not make a network call inside one of the request's (docs/cases.md C20, C22).
-    CSRF-exempt, for nothing here acts by session: a callback's POST must be answered 405 and
-    never with a CSRF page (docs/cases.md C33), and confirm can do no more than a callback.
-
-    A database that is busy or away is 503 with Retry-After: nobody's fault, and it passes.
+    - Exempt from login: payers may have no account here, their session cookie may not come back
+      with them (docs/cases.md C49), and the service has no account.
+    - Outside of `ATOMIC_REQUESTS`: the path opens its own short transactions, and must not call
+      the service inside of one (docs/cases.md C20, C22).
+    - Exempt from CSRF checks: no view acts by the session. A POST to the callback must get a 405
+      and not a CSRF page (docs/cases.md C33), and confirm can do no more than a callback.
+    - The response is not cached or indexed, sends no referrer, and loads only our own files, where
+      the site has no content security policy of its own.
+    - A short-lived error of the database becomes a 503 with Retry-After.
     """
 
     @wraps(view)
-    def guarded(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+    def public_view(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         try:
             response = view(request, *args, **kwargs)
         except (DatabaseError, InterfaceError) as error:
@@ -45,28 +46,18 @@ def door(view: View) -> View:
         response.headers["Cache-Control"] = "no-store, private"
         response.headers["Referrer-Policy"] = "no-referrer"
         response.headers["X-Robots-Tag"] = "noindex, nofollow"
-        response.headers.setdefault("Content-Security-Policy", _policy())
+        if is_policy_ours():
+            response.headers.setdefault("Content-Security-Policy", policy())
         return response
 
-    return csrf_exempt(outside_transactions(login_not_required(guarded)))
+    return csrf_exempt(outside_transactions(login_not_required(public_view)))
 
 
 def json_response(
     data: dict[str, object], *, status: int = 200, retry_after: int | None = None
 ) -> JsonResponse:
-    """Return JSON for a program, and when it may ask again, in seconds."""
+    """Return a JSON response; `retry_after` is the seconds of its Retry-After header."""
     response = JsonResponse(data, status=status)
     if retry_after is not None:
         response.headers["Retry-After"] = str(retry_after)
     return response
-
-
-def _policy() -> str:
-    """Allow our own stylesheet and script, wherever static files are served from; nothing else."""
-    parts = urlsplit(settings.STATIC_URL or "")
-    static = f"{parts.scheme or 'https'}://{parts.netloc}" if parts.netloc else "'self'"
-    images = static if static == "'self'" else f"'self' {static}"
-    return (
-        f"default-src 'none'; style-src {static}; script-src {static}; img-src {images}; "
-        "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-    )

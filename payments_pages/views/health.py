@@ -1,4 +1,4 @@
-"""Tell a monitor whether what is due is being taken."""
+"""The view that tells a monitor whether due rows are worked off in time."""
 
 from http import HTTPStatus
 
@@ -13,7 +13,7 @@ __all__ = ["health"]
 
 @door
 def health(request: HttpRequest) -> HttpResponse:
-    """Answer 200 while the oldest due row is younger than `OVERDUE` seconds, else 503."""
+    """Return 200 if the oldest due row has waited for at most `OVERDUE` seconds, else 503."""
     if request.method not in {"GET", "HEAD"}:
         return HttpResponseNotAllowed(["GET", "HEAD"])
     age = oldest_due()

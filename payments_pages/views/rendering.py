@@ -1,71 +1,91 @@
-"""Show payers the six things they can be told, in their language."""
+"""The result pages of payers, in the language of the reader."""
 
-from collections.abc import Iterator
-from datetime import datetime
 from http import HTTPStatus
-from urllib.parse import urlencode
 
-from django.conf import settings
-from django.core.exceptions import ValidationError
-from django.core.validators import URLValidator, validate_email
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
-from django.utils import timezone, translation
-from django.utils.translation import get_language_info
+from django.utils import translation
 
+from payments_pages.amounts import amount_text
 from payments_pages.choices import Mode, Outcome
-from payments_pages.conf import conf
 from payments_pages.confirmation import Confirmation
 from payments_pages.models import PaymentPage, Transaction
-from payments_pages.money import format_amount
 from payments_pages.pages import public_url
+from payments_pages.views.dates import in_words
+from payments_pages.views.languages import choose_language, language_links, with_language
+from payments_pages.views.merchant import merchant_context
+from payments_pages.views.policy import nonce_of
 
-__all__ = ["PAGES", "show"]
+__all__ = ["PAGES", "RETURNED", "page_of", "render_result"]
 
 PAGES = {
     Outcome.DELIVERED: "paid",
     Outcome.ALREADY_DELIVERED: "paid",
-    Outcome.DELIVERING: "processing",
-    Outcome.DELIVERY_FAILED: "processing",
+    Outcome.DELIVERING: "preparing",
+    Outcome.DELIVERY_FAILED: "preparing",
     Outcome.PENDING: "processing",
     Outcome.HELD: "checking",
-    Outcome.REJECTED: "checking",
+    Outcome.REJECTED: "rejected",
     Outcome.NOT_PAID: "not_paid",
     Outcome.UNKNOWN: "unknown",
     Outcome.UNAVAILABLE: "unavailable",
 }
-"""The six things a payer can be told, by outcome."""
+"""The name of the result page (and of its template) of each outcome."""
 
-LANGUAGES = ("en", "ar", "he")
-"""The languages that our pages are written in."""
-
-LANGUAGE_PARAM = "lang"
+RETURNED = "returned"
+"""The page of a payment that was reversed, whatever had become of it before."""
 
 
-def show(
+MAY_CHANGE = frozenset({"processing", "preparing", "checking"})
+"""Pages whose script asks now and then whether they are still true."""
+
+
+PAID = frozenset({"paid", "preparing", "checking", "rejected", RETURNED})
+"""Pages that say that the money arrived; only they show when it did."""
+
+
+def page_of(confirmation: Confirmation) -> str:
+    """Return the name of the page that says what is true about a payment now."""
+    found = confirmation.transaction
+    if found is not None and found.status == "reversed":
+        return RETURNED
+    return PAGES[confirmation.outcome]
+
+
+def render_result(
     request: HttpRequest,
     page: str,
     *,
     status: int = HTTPStatus.OK,
-    again: str = "",
-    watch: str = "",
+    retry_url: str = "",
+    status_url: str = "",
     confirmation: Confirmation | None = None,
+    by_path: bool = False,
+    may_have_paid: bool = False,
 ) -> HttpResponse:
-    """Render one of the six pages.
+    """Return one of the nine pages.
 
-    `again` is the address that asks anew, `watch` the one the page's script may poll. Nothing
-    personal is in the context but what the merchant calls the page and the reference itself.
+    - `retry_url`: the link by which the payer asks for the state again.
+    - `status_url`: the URL that the page's script requests to see whether the state changed.
+    - `by_path`: the language of the path counts, as at `/ar/…` under `i18n_patterns()`.
+    - `may_have_paid`: the payer may come from the service, although the reference says nothing.
+
+    The context has no personal data, except the page's name and the reference.
     """
-    language = _language(request)
+    language = choose_language(request, by_path=by_path)
+    found = confirmation.transaction if confirmation else None
+    reference = confirmation.reference if confirmation else ""
     with translation.override(language):
         context = {
             "page": page,
-            "again": _with_language(again, request) if again else "",
-            "watch": watch,
-            "reference": confirmation.reference if confirmation else "",
-            "languages": list(_languages(request, language)),
-            **_merchant(language),
-            **_payment(confirmation.transaction if confirmation else None),
+            "again": with_language(retry_url, request) if retry_url else "",
+            "watch": status_url if page in MAY_CHANGE else "",
+            "reference": reference,
+            "may_have_paid": may_have_paid,
+            "languages": list(language_links(request, language)),
+            "csp_nonce": nonce_of(request),
+            **merchant_context(language, reference, found),
+            **_payment(found, is_paid=page in PAID),
         }
         text = render_to_string(f"payments_pages/{page}.html", context, request)
     response = HttpResponse(text, status=status)
@@ -74,96 +94,18 @@ def show(
     return response
 
 
-def _payment(found: Transaction | None) -> dict[str, object]:
-    if found is None:
+def _payment(transaction: Transaction | None, *, is_paid: bool) -> dict[str, object]:
+    """Return the context of the payment; `amount` is already a text with its currency."""
+    if transaction is None:
         return {"test": False}
-    page: PaymentPage | None = found.page
+    page: PaymentPage | None = transaction.page
+    paid_at_text = in_words(transaction.paid_at if is_paid else None)
     return {
-        "amount": format_amount(found.amount, found.currency, conf.exponents),
-        "paid_at": found.paid_at,
-        "paid_at_text": _moment(found.paid_at),
+        "amount": amount_text(transaction.amount, transaction.currency),
+        # Without words there is no time that a template could show.
+        "paid_at": transaction.paid_at if paid_at_text else None,
+        "paid_at_text": paid_at_text,
         "page_name": page.name if page else "",
         "try_again": public_url(page) if page and page.active else "",
-        "test": found.domain == Mode.TEST,
+        "test": transaction.domain == Mode.TEST,
     }
-
-
-def _moment(value: datetime | None) -> str:
-    """Write a time as 2026-11-27 21:05 EET, in the site's zone and the same in every language.
-
-    Not by Django's date filter: it leaves the zone out in the hour that a change of clocks
-    repeats, although an aware time says which of the two it is (docs/cases.md C63).
-    """
-    if value is None:
-        return ""
-    local = timezone.localtime(value)
-    return f"{local:%Y-%m-%d %H:%M} {local.tzname()}"
-
-
-def _merchant(language: str) -> dict[str, str]:
-    contact = conf.merchant_text("MERCHANT_CONTACT", language)
-    return {
-        "merchant": conf.merchant_text("MERCHANT_NAME", language),
-        "contact": contact,
-        "contact_link": _link(contact),
-        "what_happens_next": conf.merchant_text("WHAT_HAPPENS_NEXT", language),
-    }
-
-
-def _link(contact: str) -> str:
-    """Return where a contact leads: a mail address or https address; "" for other text."""
-    try:
-        validate_email(contact)
-    except ValidationError:
-        pass
-    else:
-        return f"mailto:{contact}"
-    try:
-        URLValidator(schemes=["https"])(contact)
-    except ValidationError:
-        return ""
-    return contact
-
-
-def _language(request: HttpRequest) -> str:
-    """Return the language of the page: as chosen on it, else as Django finds it."""
-    offered = _offered()
-    chosen = request.GET.get(LANGUAGE_PARAM, "")
-    if chosen in offered:
-        return chosen
-    found = translation.get_language_from_request(request)
-    return next((code for code in (found, found.split("-")[0]) if code in offered), offered[0])
-
-
-def _offered() -> list[str]:
-    """Return the languages that both the site and our pages have; the site's own if none."""
-    if not settings.USE_I18N:
-        return [settings.LANGUAGE_CODE]
-    codes = [code for code, _name in settings.LANGUAGES if code.split("-")[0] in LANGUAGES]
-    return codes or [settings.LANGUAGE_CODE]
-
-
-def _languages(request: HttpRequest, current: str) -> Iterator[dict[str, object]]:
-    """Yield each offered language with its own name and the address of this page in it."""
-    offered = _offered()
-    if len(offered) == 1:
-        return
-    for code in offered:
-        query = request.GET.copy()
-        query[LANGUAGE_PARAM] = code
-        info = get_language_info(code)
-        yield {
-            "code": code,
-            "name": info["name_local"],
-            "dir": "rtl" if info["bidi"] else "ltr",
-            "address": f"{request.path}?{query.urlencode()}",
-            "current": code == current,
-        }
-
-
-def _with_language(address: str, request: HttpRequest) -> str:
-    chosen = request.GET.get(LANGUAGE_PARAM, "")
-    if chosen not in _offered():
-        return address
-    joint = "&" if "?" in address else "?"
-    return address + joint + urlencode({LANGUAGE_PARAM: chosen})

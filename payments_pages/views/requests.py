@@ -1,4 +1,4 @@
-"""Read a request's body within bounds."""
+"""A request's body, with a limit of its size, and the IP address of its client."""
 
 from http import HTTPStatus
 from typing import ClassVar
@@ -13,16 +13,17 @@ __all__ = ["TooLarge", "client_ip", "read_body"]
 
 
 class TooLarge(InvalidEvent):
-    """Refuse a body that is longer than it may be."""
+    """A body that is longer than its limit; the status of the response is 413."""
 
     status: ClassVar[int] = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 
 def read_body(request: HttpRequest, limit: int) -> bytes:
-    """Return the raw bytes as they came; raise `TooLarge` before reading more than `limit`.
+    """Return the raw body of a request.
 
-    Raise `InvalidEvent` when they cannot be read: the sender went away, or a middleware before
-    us has consumed a multipart body.
+    Raise `TooLarge` if the body is longer than `limit` bytes; it is not read if the request's
+    Content-Length says so. Raise `InvalidEvent` if it cannot be read: the client closed the
+    connection, or a middleware has already read a multipart body.
     """
     try:
         length = int(request.META.get("CONTENT_LENGTH") or 0)
@@ -42,9 +43,9 @@ def read_body(request: HttpRequest, limit: int) -> bytes:
 
 
 def client_ip(request: HttpRequest) -> str:
-    """Return where a request comes from, for the budgets: `REMOTE_ADDR`, never blank.
+    """Return `REMOTE_ADDR`, or "unknown" if it is blank; each client IP has its own budget.
 
-    No forwarded header is read: anybody can write one. Behind a proxy the merchant's own
-    middleware sets `REMOTE_ADDR`; until it does, all payers share one budget.
+    No forwarded header is read, because any client can send one. Behind a proxy, the merchant's
+    own middleware must set `REMOTE_ADDR`; otherwise all payers share one budget.
     """
     return request.META.get("REMOTE_ADDR") or "unknown"

@@ -1,4 +1,4 @@
-"""Take the service's webhooks: check the signature, read the reference, ask the service."""
+"""The view of the service's webhooks: check the signature, then confirm the reference."""
 
 import json
 import logging
@@ -16,87 +16,101 @@ from payments_pages.signatures import ALGORITHMS, is_signed
 from payments_pages.views.decorators import door, json_response
 from payments_pages.views.requests import read_body
 
-__all__ = ["take_event", "webhook"]
+__all__ = ["confirm_event", "webhook"]
 
 logger = logging.getLogger("payments_pages.webhook")
 
 
 LIMIT = 256 * 1024
+"""The most bytes of a body."""
 
 
-SENT_AGAIN = frozenset({Outcome.UNAVAILABLE, Outcome.DELIVERY_FAILED})
-"""Outcomes that a second sending may better; all others are on record and go on by themselves."""
+NO_SIGNATURE = "no signature"
+
+
+RETRY_OUTCOMES = frozenset({Outcome.UNAVAILABLE, Outcome.DELIVERY_FAILED})
+"""Outcomes after which the service should send the event again.
+
+All other outcomes are recorded, and the sweep continues with them.
+"""
 
 
 @door
 def webhook(request: HttpRequest) -> HttpResponse:
-    """Answer 200 for what is done or on record, 503 for what should be sent again.
+    """Confirm the reference of a signed event; the status says whether to send it again.
 
-    That includes a signed success which the service does not confirm yet: verify may be later
-    than its own message.
-
-    401 without a good signature, and for every request until header and algorithm are set:
-    closed by default. 503 when they cannot be read, for the next sending may find them. 400 for
-    what is no event, 413 for what is too large.
+    - 200: the event is done or recorded.
+    - 503: the service should send the event again. One reason is a signed success which the
+      service does not confirm yet: its verify may show a payment later than its webhook. Another
+      is that the secrets cannot be read.
+    - 401: the signature is missing or wrong, or no header, algorithm or secret is set. Only that
+      it is missing is told.
+    - 400: the body is not an event, or names no usable reference.
+    - 413: the body is too large.
     """
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
     try:
         body = read_body(request, LIMIT)
-        if not _is_ours(request, body):
-            return json_response({"outcome": "unsigned"}, status=HTTPStatus.UNAUTHORIZED)
-        return _taken(take_event(body))
+        if why := _refusal(request, body):
+            # Who sent no signature knows it. By this a site's doctor sees that the header is lost.
+            told = {"detail": why} if why == NO_SIGNATURE else {}
+            data: dict[str, object] = {"outcome": "unsigned", **told}
+            return json_response(data, status=HTTPStatus.UNAUTHORIZED)
+        return _respond(confirm_event(body))
     except UnusableKey as error:
         logger.critical("webhook.no_secrets: %s", error, extra={"why": str(error)})
-        data: dict[str, object] = {"outcome": Outcome.UNAVAILABLE}
+        data = {"outcome": Outcome.UNAVAILABLE}
         return json_response(data, status=HTTPStatus.SERVICE_UNAVAILABLE, retry_after=COME_BACK)
     except InvalidEvent as error:
         logger.warning("webhook.invalid: %s", error, extra={"why": str(error)})
         return json_response({"outcome": "invalid", "detail": str(error)}, status=error.status)
 
 
-def _taken(found: Confirmation | None) -> HttpResponse:
-    if found is None:
+def _respond(confirmation: Confirmation | None) -> HttpResponse:
+    if confirmation is None:
         return json_response({"outcome": "ignored"})
-    if found.outcome in SENT_AGAIN or found.contradicted:
+    if confirmation.outcome in RETRY_OUTCOMES or confirmation.contradicted:
         status = HTTPStatus.SERVICE_UNAVAILABLE
         return json_response(
-            {"outcome": found.outcome}, status=status, retry_after=found.retry_after
+            {"outcome": confirmation.outcome}, status=status, retry_after=confirmation.retry_after
         )
-    return json_response({"outcome": found.outcome})
+    return json_response({"outcome": confirmation.outcome})
 
 
-def _is_ours(request: HttpRequest, body: bytes) -> bool:
-    """Check the signature over the bytes that arrived; say in the log why one is refused."""
+def _refusal(request: HttpRequest, body: bytes) -> str:
+    """Return "" if the signature matches the bytes of the body; else log and return the reason."""
     if not conf.webhook_header or conf.webhook_algorithm not in ALGORITHMS:
-        _say_closed("set WEBHOOK_HEADER and WEBHOOK_ALGORITHM to open it")
-        return False
+        return _closed("set WEBHOOK_HEADER and WEBHOOK_ALGORITHM to open it")
     secrets = conf.webhook_secrets
     if not secrets:
-        _say_closed("WEBHOOK_SECRETS is empty")
-        return False
+        return _closed("WEBHOOK_SECRETS is empty")
     signature = request.headers.get(conf.webhook_header, "")
     if is_signed(body, signature, secrets, conf.webhook_algorithm):
-        return True
-    why = "wrong signature" if signature else "no signature"
+        return ""
+    why = "wrong signature" if signature else NO_SIGNATURE
     logger.warning("webhook.refused: %s", why, extra={"why": why})
-    return False
+    return why
 
 
-def _say_closed(why: str) -> None:
+def _closed(why: str) -> str:
     logger.error("webhook.closed: %s", why, extra={"why": why})
+    return why
 
 
-def take_event(body: bytes) -> Confirmation | None:
-    """Confirm the reference that a webhook's body names; None for an event that is not ours.
+def confirm_event(body: bytes) -> Confirmation | None:
+    """Confirm the reference that a webhook's body names; return None if the event is ignored.
 
-    `charge.success` names `data.reference`, a `refund.…` event `data.transaction_reference`;
-    the refund asks again about what is settled. Another `charge.…` event asks again about the
-    reference it names, if it names one. Of every other event a reference is taken only if this
-    site knows it already: transfers and events of other sites on the same account are none of
-    our business (docs/cases.md C34).
+    - `charge.success`: `data.reference` is confirmed.
+    - another `charge.…` event: the service is asked again about `data.reference`, even if the
+      payment is settled. Without a reference the event is ignored.
+    - `refund.…`: the service is asked again about `data.transaction_reference`.
+    - any other event: the service is asked again about a reference that this site knows already.
+      Otherwise the event is ignored: it is a transfer, or belongs to another site on the same
+      account (docs/cases.md C34).
 
-    Raise `InvalidEvent` for what is not an event, or names no usable reference where it must.
+    Raise `InvalidEvent` if the body is not an event, if its reference is not usable, or if a
+    `charge.success` or `refund.…` event names none.
     """
     event, data = _read(body)
     if event.startswith("charge."):
@@ -104,17 +118,19 @@ def take_event(body: bytes) -> Confirmation | None:
         if reference is None and event != "charge.success":
             return None
         success = event == "charge.success"
-        return _confirm(reference, refresh=not success, signed_success=success)
+        return _confirm(reference, event, refresh=not success, signed_success=success)
     if event.startswith("refund."):
         reference = next(_references(data, "transaction_reference", "reference"), None)
-        return _confirm(reference, refresh=True)
+        return _confirm(reference, event, refresh=True)
     for reference in _references(data, "transaction_reference", "reference"):
         if is_known(reference):
-            return _confirm(reference, refresh=True)
+            return _confirm(reference, event, refresh=True)
     return None
 
 
-def _confirm(reference: str | None, *, refresh: bool, signed_success: bool = False) -> Confirmation:
+def _confirm(
+    reference: str | None, event: str, *, refresh: bool, signed_success: bool = False
+) -> Confirmation:
     if reference is None:
         raise InvalidEvent("The event names no reference.")
     try:
@@ -124,6 +140,7 @@ def _confirm(reference: str | None, *, refresh: bool, signed_success: bool = Fal
             refresh=refresh,
             vouched=True,
             signed_success=signed_success,
+            event=event,
         )
     except InvalidReference as error:
         raise InvalidEvent("The event names no usable reference.") from error
@@ -142,9 +159,9 @@ def _read(body: bytes) -> tuple[str, Mapping[str, Any]]:
 
 
 def _references(data: Mapping[str, Any], *names: str) -> Iterator[str]:
-    """Yield what may be a transaction's reference; disputes nest it in `transaction`."""
+    """Yield the texts that may be a transaction's reference; a dispute has it in `transaction`."""
     nested = data.get("transaction")
-    places = [data.get(name) for name in names]
+    values = [data.get(name) for name in names]
     if isinstance(nested, dict):
-        places.append(nested.get("reference"))
-    yield from (place for place in places if isinstance(place, str) and place)
+        values.append(nested.get("reference"))
+    yield from (value for value in values if isinstance(value, str) and value)

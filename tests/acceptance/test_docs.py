@@ -24,7 +24,7 @@ from payments_pages.views.confirm import STATUSES
 ROOT = Path(__file__).resolve().parent.parent.parent
 POPUP = (ROOT / "docs" / "popup.md").read_text()
 ORDER_PAGE = (ROOT / "example_project/shop/templates/shop/order.html").read_text()
-SCRIPT = (ROOT / "example_project/shop/static/shop/popup.js").read_text()
+SCRIPT = (ROOT / "payments_pages/static/payments_pages/popup.js").read_text()
 
 
 def snippet(name: str, kind: str = "python") -> str:
@@ -83,20 +83,62 @@ def test_the_snippets_of_a_merchant_make_one_order_and_find_it_again(sandbox: Sa
 # The page and its script
 
 
-def test_the_script_is_the_shipped_file() -> None:
-    marker = "<!-- file: example_project/shop/static/shop/popup.js -->\n```js\n"
-    assert POPUP.split(marker)[1].split("```\n")[0] == SCRIPT
+def attribute(name: str) -> str:
+    """Spell a name of `dataset` as HTML does."""
+    return "data-" + re.sub(r"[A-Z]", lambda letter: f"-{letter[0].lower()}", name)
 
 
-def test_the_form_of_the_page_has_what_the_script_reads() -> None:
-    read = set(re.findall(r"dataset\.(\w+)", SCRIPT)) | set(re.findall(r'say\("(\w+)"\)', SCRIPT))
-    read |= set(re.findall(r'\? "(\w+)" : "(\w+)"', SCRIPT)[0])
-    for html in (block("html"), ORDER_PAGE):
-        form = re.findall(r"<form[^>]*?data-popup\s.*?</form>", html, re.DOTALL)[0]
-        there = set(re.findall(r"data-(\w+)=", form))
-        assert there == read
-        assert "data-popup-anew" in html
-        assert "data-popup-status" in html
+def names_in(constant: str) -> list[str]:
+    """The keys of a constant of the script."""
+    (body,) = re.findall(rf"const {constant} = [{{[](.*?)[}}\]];", SCRIPT, re.DOTALL)
+    body = re.sub(r"//.*", "", body)
+    keys = re.findall(r"(\w+): ", re.sub(r'"[^"]*"', '""', body))
+    return keys or re.findall(r'"(\w+)"', body)
+
+
+def table_after(heading: str) -> list[str]:
+    """The first cells of the first table after a heading."""
+    rows = POPUP.split(heading)[1].split("\n\n|", 1)[1].split("\n\n")[0]
+    return re.findall(r"^\|? ?`([^`]*)`", rows, re.MULTILINE)
+
+
+def test_the_page_names_each_attribute_of_the_script_tag() -> None:
+    read = {attribute(name) for name in re.findall(r'own\("(\w+)"\)', SCRIPT)}
+    assert {"data-sdk", "data-sdk-new", "data-confirm-url"} <= read
+    assert set(table_after("### Name the service's script")) == read | {"data-option-…"}
+
+
+def test_the_page_names_each_field_option_and_text() -> None:
+    fields = [attribute(name).removeprefix("data-") for name in names_in("FIELDS")]
+    assert len(fields) == 7
+    for name in fields:
+        assert f"`{name}`" in POPUP
+    for name in set(names_in("OPTIONS")) - set(names_in("FIELDS")):
+        default = re.findall(rf'\b{name}: "(\w+)"', SCRIPT)[0]
+        assert f"`{name}` (`{default}`)" in POPUP
+    states = [name.removeprefix("payment:") for name in table_after("### What the payer is told")]
+    assert set(states) == {*names_in("TEXTS"), "closed"}
+
+
+def test_the_pages_have_no_attribute_that_the_script_does_not_read() -> None:
+    known = {
+        attribute(name)
+        for constant in ("FIELDS", "OPTIONS", "TEXTS")
+        for name in names_in(constant)
+    }
+    known |= {attribute("option" + name[0].upper() + name[1:])
+              for name in (*names_in("FIELDS"), *names_in("OPTIONS"))}  # fmt: skip
+    known |= set(table_after("### Name the service's script"))
+    known |= {"data-popup", "data-popup-anew", "data-popup-status", "data-option"}
+    for html in (*re.findall(r"^```html\n(.*?)^```", POPUP, re.DOTALL | re.MULTILINE), ORDER_PAGE):
+        used = set(re.findall(r"\bdata-[a-z-]+", html))
+        assert "data-popup" in used
+        assert used <= known
+
+
+def test_the_shop_has_a_text_of_its_own_for_each_state() -> None:
+    texts = set(re.findall(r"data-(\w+)=\"\{% translate", ORDER_PAGE))
+    assert texts >= set(names_in("TEXTS")) - {"opening"}
 
 
 def test_the_policy_of_the_page_is_the_shops() -> None:

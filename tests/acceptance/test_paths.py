@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+ABOUT = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+PAGES = [*(ROOT / name for name in ABOUT), *sorted((ROOT / "docs").glob("*.md"))]
 COMMANDS = [
     ROOT / name
     for name in (
-        "Makefile", ".ci/run", "scripts/check", "pyproject.toml", "tests/reliability/test-databases",
+        "Makefile", ".ci/run", "scripts/check", "scripts/group", "scripts/release", "pyproject.toml",
+        "tests/reliability/test-databases",
     )
 ]  # fmt: skip
 SOURCES = sorted({*(ROOT / "tests").rglob("*.py")} - {Path(__file__)})
@@ -20,11 +22,15 @@ LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
 PATH = re.compile(
     r"(?<![\w./~-])((?:tests|docs|scripts|payments_pages|example_project|\.ci)/[\w./-]*\w/?)"
 )
+STATIC = re.compile(r"\{% static '([^']+)' %\}")
+EXTENDED = re.compile(r'\{% extends "([^"]+)" %\}')
 MODULE = re.compile(r"python3? -m ((?:tests|payments_pages)[\w.]*\w)")
 
 
 def missing(text: str) -> list[str]:
     """Return the paths and modules of ours that the text names and the repository has not."""
+    text = STATIC.sub(r"payments_pages/static/\1", text)
+    text = EXTENDED.sub(r"payments_pages/templates/\1", text)
     paths = [path for path in PATH.findall(text) if not (ROOT / path).exists()]
     return paths + [name for name in MODULE.findall(text) if find_spec(name) is None]
 

@@ -96,7 +96,7 @@ def test_a_database_that_does_not_start_ends_the_run(sandbox: Sandbox) -> None:
 
 
 def test_no_lie_says_of_a_mismatch_that_it_is_paid(sandbox: Sandbox) -> None:
-    """An answer about another payment may come to who asks about that very one."""
+    """The payment in a false answer may also be the one that the caller asks about."""
     chaos = make_chaos(sandbox, Server(Event()), Workers())
     chaos.payments += [payment(1, number, "") for number in range(150)]
     fates = {made.reference: made.fate for made in chaos.payments}

@@ -94,7 +94,7 @@ pytestmark = pytest.mark.xdist_group("histories")
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Found]:
-    """All stories, told once in a process that has the torture's settings and a database of its own."""
+    """The results of all stories, run once in a process with the torture's settings and database."""
     folder = tmp_path_factory.mktemp("histories")
     place = {
         key: connection.settings_dict[key] for key in PLACES if key in connection.settings_dict
@@ -116,7 +116,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Found]:
 
 
 def wrong_in(found: Found) -> dict[str, Any]:
-    """What of the findings is not empty and should be."""
+    """Return the findings that should be empty and are not."""
     return {key: found[key] for key in ("lost", "doubled", "broken", "errors") if found[key]}
 
 

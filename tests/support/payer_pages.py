@@ -1,4 +1,4 @@
-"""See what a payer sees: bring each of the six pages about, and read it."""
+"""See what a payer sees: bring each of the nine pages about, and read it."""
 
 import re
 from html.parser import HTMLParser
@@ -9,7 +9,10 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
+from payments_pages.models import Transaction
 from payments_pages.sandbox import Sandbox
+from payments_pages.staff import reject, verify
+from payments_pages.testing import configured
 from tests.support import headings
 from tests.support.door_behaviour import pay
 
@@ -57,9 +60,10 @@ def come(reference: str, query: str = "", **more: Any) -> HttpResponse:
 
 
 def show(page: str, sandbox: Sandbox, query: str = "", **more: Any) -> HttpResponse:
-    """Bring one of the six pages about, as it comes about in life."""
+    """Bring one of the nine pages about, as it comes about in life."""
     fields: dict[str, dict[str, Any]] = {
         "checking": {"amount": 1},
+        "rejected": {"amount": 1},
         "processing": {"status": "ongoing"},
         "not_paid": {"status": "failed"},
     }
@@ -67,7 +71,19 @@ def show(page: str, sandbox: Sandbox, query: str = "", **more: Any) -> HttpRespo
         return come("MADE-UP", query, **more)
     if page == "unavailable":
         sandbox.faults.add(operation="verify", kind="status", status=500)
-    return come(pay(sandbox, **fields.get(page, {})), query, **more)
+    reference = pay(sandbox, **fields.get(page, {}))
+    if page == "preparing":
+        with configured(HANDLER="tests.support.goods.handlers.fail_always"):
+            return come(reference, query, **more)
+    if page in {"rejected", "returned"}:
+        come(reference)
+        transaction = Transaction.objects.select_related("fulfilment").get(reference=reference)
+        if page == "rejected":
+            assert reject(transaction, actor="lina", note="Not ours")
+        else:
+            sandbox.set_transaction(reference, status="reversed")
+            verify(transaction, actor="lina")
+    return come(reference, query, **more)
 
 
 each_page = pytest.mark.parametrize("page", sorted(HEADINGS))

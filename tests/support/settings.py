@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.support import base_settings
 from tests.support.base_settings import *  # noqa: F403 - settings modules are made this way
 from tests.support.database_settings import database
+from tests.support.mails import LOCMEM, mail_settings
 
 BASE = Path(__file__).resolve().parent.parent.parent
 
@@ -32,10 +33,10 @@ if find_spec("django_tasks_db"):
     INSTALLED_APPS.append("django_tasks_db")
     TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 
+globals().update(mail_settings(LOCMEM))
 DATABASES = {"default": database(BASE / "var")}
 
-# The suite's key is a test key, and DEBUG is off in tests.
-SILENCED_SYSTEM_CHECKS = ["payments_pages.W002"]
+SILENCED_SYSTEM_CHECKS: list[str] = []
 if os.environ.get("TESTS_SQLITE") in {"deferred", "default"}:
     # The run is there to see what this check warns of.
     SILENCED_SYSTEM_CHECKS.append("payments_pages.W003")

@@ -1,6 +1,6 @@
 """Check the message catalogues against the source, against themselves and against their .mo.
 
-Needs GNU gettext, and polib from the `dev` extra. Brought up to date, where something is found:
+Needs GNU gettext, and polib from the group `test`. Brought up to date, where something is found:
 `django-admin makemessages --all --no-location --no-obsolete` in the folder that has the `locale`,
 then translate, then `django-admin compilemessages`.
 """
@@ -23,6 +23,10 @@ BIDI_CONTROLS = frozenset(
     "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 )
 
+SAY_THEIR_NUMBER = {"ar": (1, 2), "he": (0, 1)}
+"""The plural forms for one and two, which the languages say without a figure."""
+FIGURES = ("%(count)", "%(counter)", "{count}")
+
 
 def faults(po: Path, pot: Path, scratch: Path) -> Iterator[str]:
     """Yield what is wrong with one catalogue, in words. `pot` holds the source's strings."""
@@ -32,6 +36,7 @@ def faults(po: Path, pot: Path, scratch: Path) -> Iterator[str]:
         return
     catalogue, source = polib.pofile(str(po)), polib.pofile(str(pot))
     yield from _incomplete(catalogue, source)
+    yield from _counted_twice(po, catalogue)
     # The source says which strings have placeholders, whatever the catalogue says; and GNU
     # gettext knows which plural form stands for one number only, and may leave it out.
     flags = {_key(entry): entry.flags for entry in source}
@@ -62,16 +67,34 @@ def _incomplete(catalogue: polib.POFile, source: polib.POFile) -> Iterator[str]:
         yield from (f"{fault}: {text!r}" for text in sorted(texts))
 
 
+def _counted_twice(po: Path, catalogue: polib.POFile) -> Iterator[str]:
+    """Yield the forms for one and two that have a figure beside the word that says the number."""
+    for entry in catalogue:
+        for form in SAY_THEIR_NUMBER.get(po.parent.parent.name, ()):
+            text = entry.msgstr_plural.get(form, "")
+            if any(figure in text for figure in FIGURES):
+                yield f"a figure beside a word that says the number: {text!r}"
+
+
 def _key(entry: polib.POEntry) -> tuple[str, str, str]:
     return entry.msgctxt or "", entry.msgid, entry.msgid_plural
 
 
 def extract(app: Path, scratch: Path) -> Path:
-    """Return a catalogue of the strings in an app's source, made in a copy of it."""
+    """Return a catalogue of the strings in an app's source, made in a copy of it.
+
+    Folders in it with a `locale` of their own are left out: their strings are in there.
+    """
     copy = scratch / "source"
-    shutil.copytree(app, copy, ignore=shutil.ignore_patterns("locale", "__pycache__"))
+
+    def left_out(folder: str, names: list[str]) -> list[str]:
+        inner = Path(folder) != app and "locale" in names
+        return names if inner else [name for name in names if name in {"locale", "__pycache__"}]
+
+    shutil.copytree(app, copy, ignore=left_out)
     (copy / "locale").mkdir()
-    make = ("-m", "django", "makemessages", "--locale=en", "--keep-pot", "--no-location")
+    # -P: a module of the app, such as `html.py`, does not stand for the library's.
+    make = ("-P", "-m", "django", "makemessages", "--locale=en", "--keep-pot", "--no-location")
     result = _run(sys.executable, *make, folder=copy)
     if result.returncode:
         raise SystemExit(f"makemessages failed for {app.name}: {result.stderr.strip()}")

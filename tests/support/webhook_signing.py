@@ -27,13 +27,14 @@ def post(
     signature: str | None = None,
     header: str = HEADER,
     content_type: str = "application/json",
+    path: str = "",
     **more: Any,
 ) -> HttpResponse:
     """Post bytes to the webhook, by default well signed; `signature=""` sends no header."""
     made = sign(body, SECRET, "sha256") if signature is None else signature
     headers = {**more.pop("headers", {}), **({header: made} if made else {})}
     response: HttpResponse = (client or Client()).post(
-        reverse("payments_pages:webhook"),
+        path or reverse("payments_pages:webhook"),
         data=body,
         content_type=content_type,
         headers=headers,

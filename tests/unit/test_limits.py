@@ -9,7 +9,7 @@ from payments_pages.limits import Limits
 def test_without_settings_the_defaults_hold(configure: Any) -> None:
     configure(CONNECT_TIMEOUT=None, READ_TIMEOUT=None, DEADLINE=None, MAX_CALLS=None)
     assert conf.limits == Limits()
-    assert Limits() == Limits(connect_timeout=3, read_timeout=5, deadline=8, max_calls=4)
+    assert Limits() == Limits(connect_timeout=3, read_timeout=5, deadline=8, max_calls=None)
 
 
 def test_each_setting_is_read_anew(configure: Any) -> None:

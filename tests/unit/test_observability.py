@@ -1,6 +1,7 @@
 """The documented log records are the code's, and the recipe for metrics works."""
 
 import ast
+import functools
 import logging
 import re
 import types
@@ -39,26 +40,33 @@ def documented() -> dict[str, Row]:
     return rows
 
 
-def in_source() -> Iterator[Row]:
-    sources = [
-        path.read_text() for path in sorted(PACKAGE.rglob("*.py")) if "sandbox" not in path.parts
-    ]
-    functions = {name: node for source in sources for name, node in functions_of(source).items()}
-    for source in sources:
-        yield from records_of(source, functions)
-
-
-def functions_of(source: str) -> dict[str, ast.FunctionDef]:
-    return {
-        node.name: node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)
+@functools.cache
+def in_source() -> tuple[Row, ...]:
+    sources = {
+        path: path.read_text()
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if "sandbox" not in path.parts
     }
+    trees = {path: ast.parse(source) for path, source in sources.items()}
+    own = {path: functions_of(tree) for path, tree in trees.items()}
+    everywhere = {name: node for functions in own.values() for name, node in functions.items()}
+    return tuple(
+        row
+        for path, source in sources.items()
+        if "logger" in source
+        for row in records_of(source, trees[path], {**everywhere, **own[path]})
+    )
 
 
-def records_of(source: str, elsewhere: dict[str, ast.FunctionDef]) -> Iterator[Row]:
+def functions_of(tree: ast.Module) -> dict[str, ast.FunctionDef]:
+    return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def records_of(
+    source: str, tree: ast.Module, functions: dict[str, ast.FunctionDef]
+) -> Iterator[Row]:
     """Every call on a module's `logger`: its name, its levels, the keys of its extra."""
-    tree = ast.parse(source)
     loggers = re.findall(r'^logger = logging.getLogger\("([\w.]+)"\)$', source, re.MULTILINE)
-    functions = {**elsewhere, **functions_of(source)}
     for call in ast.walk(tree):
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             continue
@@ -124,7 +132,7 @@ def test_every_signal_is_named() -> None:
 @pytest.fixture
 def recipe() -> Iterator[types.ModuleType]:
     """Run the documented module as it stands; take its metrics and its listeners away again."""
-    source = PAGE.partition("<!-- recipe -->\n```python\n")[2].partition("```")[0]
+    source = PAGE.partition("<!-- snippet: prometheus -->\n```python\n")[2].partition("```")[0]
     module = types.ModuleType("metrics")
     exec(compile(source, "docs/observability.md", "exec"), vars(module))
     yield module

@@ -21,19 +21,22 @@ LONGEST = 300
 
 DOORS = {"admin", "celery", "checks", "management", "tasks", "templatetags", "views"}
 ORDER: list[set[str]] = [
-    {"", "choices", "conf", "credentials", "exceptions", "ids", "limits", "money"}
+    {"", "amounts", "card_codes", "choices", "conf", "credentials", "encryption", "exceptions"}
+    | {"ids", "limits"}
+    | {"marks", "merchant", "money", "presets"}
     | {"redaction", "references", "signals", "signatures"},
     {"db"},
     {"client"},
     {"models"},
     {"confirmation", "pages"},
     {"staff"},
+    {"doctor"},
     DOORS,
     {"apps", "urls"},
 ]
 """The words, which stand at the root ("" is the root's own `__init__`); the rooms; the wiring."""
 WORDS = ORDER[0]
-ROOMS = {"db", "client", "models", "confirmation", "pages", "staff"}
+ROOMS = {"db", "client", "models", "confirmation", "pages", "staff", "doctor"}
 """Rooms that are entered by their front."""
 OTHER_SIDE = {"sandbox": WORDS, "migrations": {"choices", "models", "db"}}
 """What stands beside the line, and all that it may import."""
@@ -245,7 +248,8 @@ def test_no_file_is_longer_than_one_can_hold_in_mind() -> None:
     too_long = [
         module
         for module, (_path, source) in MODULES.items()
-        if len(lines_of_code(source)) > LONGEST
+        # `makemigrations` writes migrations; nobody edits or reads them as code.
+        if len(lines_of_code(source)) > LONGEST and room_of(module) != "migrations"
     ]
     assert too_long == []
 

@@ -31,11 +31,12 @@ NOT_OURS = frozenset(
         "Model name",
         "Add link",
         "Change or view list link",
-        # What the service said, as it came, and an error's name for whoever runs the site.
+        # Django's own, of the sign beside the field that searches: no language has it.
+        "Search",
+        # What the service said, as it came.
         "success",
         "Card accepted",
         "Card details sent",
-        "NotFound: The service does not know it now.",
     }
 )
 LOCALES = Path(payments_pages.__file__).parent / "locale"

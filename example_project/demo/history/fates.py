@@ -1,6 +1,12 @@
 """Let pages meet what pages meet: switched off, changed elsewhere, lost, never confirmed."""
 
+from collections.abc import Iterator
+from functools import partial
+
 from example_project.demo.control import Control
+from example_project.demo.history.clock import set_back_page
+from example_project.demo.history.payments import Till
+from example_project.demo.history.scenes import Scene
 from example_project.demo.stock import Item
 from example_project.shop.models import Kind
 from payments_pages.exceptions import PageError
@@ -9,15 +15,20 @@ from payments_pages.pages import create_page, set_active, sync_pages
 
 __all__ = [
     "DRIFTING",
+    "ELSEWHERE",
     "INACTIVE",
     "LOST",
     "PAGES",
     "UNCONFIRMED",
+    "drift",
+    "fates",
+    "grow_old",
     "leave_unconfirmed",
-    "meet_fates",
 ]
 
 DRIFTING, INACTIVE, LOST, UNCONFIRMED = "calligraphy", "pottery-week", "paper-catalogue", "poster"
+ELSEWHERE = "tea-by-post"
+"""A page of another site on the same account."""
 
 PAGES = (
     Item(
@@ -60,15 +71,55 @@ PAGES = (
 )
 
 
-def meet_fates(control: Control) -> None:
-    """Switch one page off, change one in the service's dashboard, lose one there; then sync.
+def fates(till: Till) -> Iterator[Scene]:
+    """Lose one page at the service, switch one off, meet one that another site sells."""
+    yield Scene(26.0, partial(_lose, till, 26.0))
+    yield Scene(18.0, partial(_switch_off, till, 18.0))
+    yield Scene(16.0, partial(_meet_another_site, till))
+
+
+def _lose(till: Till, days_ago: float) -> None:
+    if any(page["slug"] == LOST for page in till.control.get("state")["pages"]):
+        till.control.delete(f"pages/{LOST}")
+    sync_pages()
+    set_back_page(LOST, till.ago(days_ago))
+
+
+def _switch_off(till: Till, days_ago: float) -> None:
+    set_active(PaymentPage.objects.get(slug=INACTIVE), active=False)
+    set_back_page(INACTIVE, till.ago(days_ago))
+
+
+def _meet_another_site(till: Till) -> None:
+    """Let a site on the same account make a page of its own: it is mirrored, and not sold here."""
+    if not any(page["slug"] == ELSEWHERE for page in till.control.get("state")["pages"]):
+        till.control.post(
+            "pages",
+            name="Tea by post",
+            description="Sold by our tea room, on its own site.",
+            slug=ELSEWHERE,
+            amount=6000,
+            currency="ILS",
+            redirect_url="https://tea-room.example/payments/callback/",
+            createdAt=till.ago(17).isoformat(),
+        )
+    sync_pages()
+
+
+def drift(control: Control) -> None:
+    """Change one page in the service's dashboard; then sync.
 
     The new price is another page's, so that payments of the two cannot be told apart by money.
     """
-    set_active(PaymentPage.objects.get(slug=INACTIVE), active=False)
     control.post(f"pages/{DRIFTING}", name="ورشة الخط العربي – للمبتدئين", amount=12050)
-    if any(page["slug"] == LOST for page in control.get("state")["pages"]):
-        control.delete(f"pages/{LOST}")
+    sync_pages()
+
+
+def grow_old(till: Till) -> None:
+    """Let the service say of the pages that they are older than what was paid on them."""
+    made = till.ago(45).isoformat()
+    for page in till.control.get("state")["pages"]:
+        till.control.post(f"pages/{page['id']}", createdAt=made, updatedAt=made)
     sync_pages()
 
 

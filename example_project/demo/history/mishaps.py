@@ -24,16 +24,12 @@ def sell_nothing(_fulfilment: Fulfilment) -> NoReturn:
 
 
 @contextmanager
-def failing(handler: str, **keys: Any) -> Iterator[None]:
-    """Let this process deliver by a handler of this module inside the block.
+def failing(handler: str = "", **keys: Any) -> Iterator[None]:
+    """Let this process deliver by a handler of this module inside the block, or by the shop's own.
 
     `keys` change other settings of the app meanwhile.
     """
-    changed = {
-        **settings.PAYMENTS_PAGES,
-        "HANDLER": f"{__name__}.{handler}",
-        "HANDLER_ATOMIC": True,
-        **keys,
-    }
+    chosen = {"HANDLER": f"{__name__}.{handler}", "HANDLER_ATOMIC": True} if handler else {}
+    changed = {**settings.PAYMENTS_PAGES, **chosen, **keys}
     with override_settings(PAYMENTS_PAGES=changed):
         yield

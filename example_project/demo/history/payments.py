@@ -3,12 +3,15 @@
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from django.conf import settings
 
 from example_project.demo.control import Control
 from example_project.demo.history.payers import Payer
+from example_project.demo.history.scenes import Scene
+from example_project.shop.handlers import ASKED
 from payments_pages.choices import Door
 from payments_pages.confirmation import Confirmation, confirm_payment
 from payments_pages.models import PaymentPage, Verification
@@ -60,6 +63,14 @@ class Till:
             self._pages[slug] = PaymentPage.objects.get(slug=slug)
         return self._pages[slug]
 
+    def ago(self, days: float) -> dt.datetime:
+        """Return the moment so many days before the story is told."""
+        return self._now - dt.timedelta(days=days)
+
+    def scene(self, payment: Payment) -> Scene:
+        """Return the scene in which it is paid and confirmed."""
+        return Scene(payment.days_ago, partial(self.take, payment))
+
     def take(self, payment: Payment) -> Confirmation | None:
         """Let it be paid and confirmed; None if that was done before."""
         if self.knows(payment.reference):
@@ -69,7 +80,7 @@ class Till:
 
     def pay(self, payment: Payment) -> None:
         """Let it be paid at the sandbox, as of `days_ago`."""
-        times = self._times(payment)
+        times = self.times(payment)
         if payment.slug:
             self.control.post(
                 "pay",
@@ -100,9 +111,9 @@ class Till:
             deliver_now=True,
         )
 
-    def _times(self, payment: Payment) -> dict[str, Any]:
+    def times(self, payment: Payment) -> dict[str, Any]:
         """Return when it was paid, and what the service logged of it."""
-        ended = self._now - dt.timedelta(days=payment.days_ago)
+        ended = self.ago(payment.days_ago)
         began = ended - dt.timedelta(seconds=_TYPING)
         paid = payment.status in {"success", "reversed"}
         history = [
@@ -128,8 +139,11 @@ class Till:
             },
         }
 
-    def metadata(self, slug: str, **answers: str) -> dict[str, Any]:
-        """Return the metadata of a payment on a page, with what its payer answered."""
+    def metadata(self, slug: str, *, asked: str = "", **answers: str) -> dict[str, Any]:
+        """Return the metadata of a payment on a page, with what its payer answered.
+
+        `asked` is what the shop's handler is asked to do, as by a button of the sandbox's page.
+        """
         address = settings.PAYMENTS_PAGES["PAY_URL"]
         fields = [
             {
@@ -139,7 +153,8 @@ class Till:
             }
             for label, value in answers.items()
         ]
-        return {"referrer": f"{address}/{slug}", "custom_fields": fields}
+        marks = {ASKED: asked} if asked else {}
+        return {"referrer": f"{address}/{slug}", "custom_fields": fields, **marks}
 
 
 def _iso(moment: dt.datetime) -> str:

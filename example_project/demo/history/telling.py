@@ -2,19 +2,27 @@
 
 import datetime as dt
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from django.utils import timezone
 
 from example_project.demo.control import Control
+from example_project.demo.history.clock import set_back
 from example_project.demo.history.decisions import decide, order_in_popups, pay_twice, reverse
-from example_project.demo.history.fates import PAGES, leave_unconfirmed, meet_fates
+from example_project.demo.history.fates import PAGES, drift, fates, grow_old, leave_unconfirmed
 from example_project.demo.history.payers import PAYERS
 from example_project.demo.history.payments import Payment, Till
 from example_project.demo.history.sales import sales
-from example_project.demo.history.troubles import ARCHIVE, fail, on_lost_pages, troubles
+from example_project.demo.history.scenes import play
+from example_project.demo.history.troubles import (
+    ARCHIVE,
+    failures,
+    off_sale,
+    on_lost_pages,
+    troubles,
+)
 from example_project.demo.stock import shelve
 from payments_pages.choices import Door, VerificationState
 from payments_pages.confirmation import confirm_payment
@@ -23,13 +31,19 @@ from payments_pages.models import Verification
 __all__ = ["SALES", "SERVICE_DOWN", "UNKNOWN", "tell"]
 
 SALES = 70
-POPUPS = 3
 SERVICE_DOWN = "demo-service-down"
 """The reference about which the service gives no answer for as long as the demo runs."""
 UNKNOWN = "demo-unknown-reference"
 
 
-def tell(control: Control, log: Path, *, sold: int = SALES, now: dt.datetime | None = None) -> None:
+def tell(
+    control: Control,
+    log: Path,
+    say: Callable[[str], object] = lambda _text: None,
+    *,
+    sold: int = SALES,
+    now: dt.datetime | None = None,
+) -> None:
     """Give a stocked shop its past; what has been told before is not told again.
 
     `sold` is how many ordinary sales there are beside the troubles. What the app logs meanwhile
@@ -39,28 +53,33 @@ def tell(control: Control, log: Path, *, sold: int = SALES, now: dt.datetime | N
     with _logged_to(log), _without_webhooks(control):
         till = Till(control, now or timezone.now())
         if not till.knows(SERVICE_DOWN):
+            say("Telling a month's history …")
             _tell_all(till, sold)
         _keep_the_service_down(till)
 
 
 def _tell_all(till: Till, sold: int) -> None:
     shelve(till.control, PAGES)
-    take_back = reverse(till)
-    for payment in on_lost_pages():
-        till.take(payment)
-    for payment in sales(sold):
-        till.take(payment)
-    order_in_popups(till, POPUPS)
-    pay_twice(till)
-    decide(till)
-    for payment in troubles(till):
-        till.take(payment)
-    fail(till)
+    grow_old(till)
+    delivered, take_back = reverse(till)
+    payments = (*on_lost_pages(), *off_sale(), *troubles(till), *sales(sold))
+    play(
+        [
+            delivered,
+            *map(till.scene, payments),
+            *fates(till),
+            *order_in_popups(till),
+            *pay_twice(till),
+            *decide(till),
+            *failures(till),
+        ]
+    )
     if not till.knows(UNKNOWN):
         confirm_payment(UNKNOWN, door=Door.COMMAND, vouched=True)
     take_back()
-    meet_fates(till.control)
+    drift(till.control)
     leave_unconfirmed(till.control)
+    set_back()
 
 
 def _keep_the_service_down(till: Till) -> None:

@@ -1,4 +1,4 @@
-"""Let staff create, change, deactivate and sync pages, through the service first."""
+"""The payment pages' screens: create, change, deactivate and sync pages, at the service first."""
 
 from payments_pages.admin.pages.model_admin import PaymentPageAdmin
 

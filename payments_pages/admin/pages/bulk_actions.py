@@ -1,71 +1,84 @@
-"""Do one thing to many pages, one by one, and show what became of each (docs/cases.md C55)."""
+"""Admin actions that change many pages, one by one, and show the result of each.
+
+See docs/cases.md C55.
+"""
 
 import time
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from django.contrib import admin, messages
-from django.contrib.admin.models import DELETION, LogEntry
-from django.contrib.contenttypes.models import ContentType
+from django.contrib.admin.models import DELETION
 from django.db import DatabaseError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from payments_pages.admin import permissions
 from payments_pages.admin.errors import explain
+from payments_pages.admin.history import changed, log_entry, removed
 from payments_pages.admin.pages.formats import badges, price
-from payments_pages.admin.readonly import PagesPart
+from payments_pages.admin.readonly import PagesAdminMixin
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import PaymentPage
 from payments_pages.pages import keep_remote, remove_page, send_local_back, set_active
 
-__all__ = ["BulkActions"]
+__all__ = ["KEPT", "SENT_BACK", "BulkActionsAdminMixin", "Job"]
 
-MOST: Final = 100
-"""Pages that one action takes."""
-PATIENCE: Final = 15.0
-"""Seconds after which what is left waits for a button: no request may time out."""
+KEPT: Final = gettext_noop("page (kept as the service has it)")
+SENT_BACK: Final = gettext_noop("page (ours sent back to the service)")
+"""How the history names the two ends of a drift."""
+MAX_PAGES: Final = 100
+"""The most pages that one action accepts."""
+MAX_SECONDS: Final = 15.0
+"""Seconds after which an action stops, so that the request does not time out.
+
+Staff press a button to continue with the other pages.
+"""
 
 
 class Job(NamedTuple):
-    """Describe one bulk action: what it asks before, does to each, and says after.
+    """One bulk action: its texts, and the function that it calls for each page.
 
-    If it `removes`, no page is left to lead to.
+    - `question`: staff are asked this first; blank: the action starts at once.
+    - `done`: the text of the result for a page that was changed.
+    - `log`: the same for the history, marked for translation.
+    - `removes`: the action deletes the page's row, so the result has no link to the page.
     """
 
     action: str
     title: str
     question: str
     done: str
-    do: Callable[[PaymentPage], object]
+    log: str
+    change_page: Callable[[PaymentPage], object]
     removes: bool = False
 
 
 class Result(NamedTuple):
-    """Tell what became of one page: `error` is blank if it was done."""
+    """The result of an action for one page; `error` is blank if the page was changed."""
 
     page: PaymentPage
     error: str
 
 
-class BulkActions(PagesPart):
-    """Activate, deactivate, and settle what was changed at the service."""
+class BulkActionsAdminMixin(PagesAdminMixin):
+    """The actions of the list: activate, deactivate, end drift, remove."""
 
     @admin.action(description=gettext_lazy("Deactivate selected pages…"), permissions=["change"])
     def deactivate_pages(
         self, request: HttpRequest, queryset: QuerySet[PaymentPage]
     ) -> HttpResponse | None:
-        """Take pages off sale at the service."""
         job = Job(
             action="deactivate_pages",
             title=_("Deactivate pages"),
             question=_("Nobody will be able to pay on these pages until you activate them again."),
             done=_("Deactivated."),
-            do=lambda page: set_active(page, active=False),
+            log=gettext_noop("page (deactivated)"),
+            change_page=lambda page: set_active(page, active=False),
         )
         return self._run(request, queryset, job)
 
@@ -73,13 +86,13 @@ class BulkActions(PagesPart):
     def activate_pages(
         self, request: HttpRequest, queryset: QuerySet[PaymentPage]
     ) -> HttpResponse | None:
-        """Put pages on sale at the service."""
         job = Job(
             action="activate_pages",
             title=_("Activate pages"),
             question="",
             done=_("Activated."),
-            do=lambda page: set_active(page, active=True),
+            log=gettext_noop("page (activated)"),
+            change_page=lambda page: set_active(page, active=True),
         )
         return self._run(request, queryset, job)
 
@@ -90,13 +103,14 @@ class BulkActions(PagesPart):
     def keep_drift(
         self, request: HttpRequest, queryset: QuerySet[PaymentPage]
     ) -> HttpResponse | None:
-        """Settle drift: the service's version stands."""
+        """End the drift of pages by accepting the service's values."""
         job = Job(
             action="keep_drift",
             title=_("Keep what the service has"),
             question="",
             done=_("Kept what the service has."),
-            do=keep_remote,
+            log=KEPT,
+            change_page=keep_remote,
         )
         return self._run(request, queryset.exclude(drift={}), job)
 
@@ -107,13 +121,14 @@ class BulkActions(PagesPart):
     def send_drift_back(
         self, request: HttpRequest, queryset: QuerySet[PaymentPage]
     ) -> HttpResponse | None:
-        """Settle drift: our version is set at the service again."""
+        """End the drift of pages by sending the values that were set here."""
         job = Job(
             action="send_drift_back",
             title=_("Send ours back"),
             question=_("What was last set here will replace what the service has now."),
             done=_("Sent ours back to the service."),
-            do=send_local_back,
+            log=SENT_BACK,
+            change_page=send_local_back,
         )
         return self._run(request, queryset.exclude(drift={}), job)
 
@@ -124,7 +139,7 @@ class BulkActions(PagesPart):
     def remove_pages(
         self, request: HttpRequest, queryset: QuerySet[PaymentPage]
     ) -> HttpResponse | None:
-        """Forget pages that are gone and that nobody paid; nothing is sent to the service."""
+        """Delete rows of pages that the service does not have and that no payment needs."""
         job = Job(
             action="remove_pages",
             title=_("Remove pages from this list"),
@@ -133,22 +148,22 @@ class BulkActions(PagesPart):
                 "the service has, or that a payment names, stays."
             ),
             done=_("Removed."),
-            do=remove_page,
+            log=gettext_noop("payment page"),
+            change_page=remove_page,
             removes=True,
         )
         return self._run(request, queryset, job)
 
     def has_remove_permission(self, request: HttpRequest) -> bool:
-        """Say whether this person may remove pages that are gone."""
         return request.user.has_perm(permissions.REMOVE_PAGES)
 
     def _run(
         self, request: HttpRequest, queryset: QuerySet[PaymentPage], job: Job
     ) -> HttpResponse | None:
-        """Ask first where it matters; then do it to each, and show a row for each."""
-        pages = list(queryset[: MOST + 1])
-        if len(pages) > MOST:
-            text = _("Select at most %(most)d pages at once.") % {"most": MOST}
+        """Show the question, if the job has one; then change each page and show the results."""
+        pages = list(queryset[: MAX_PAGES + 1])
+        if len(pages) > MAX_PAGES:
+            text = _("Select at most %(most)d pages at once.") % {"most": MAX_PAGES}
             self.message_user(request, text, messages.ERROR)
             return None
         if not pages:
@@ -158,29 +173,31 @@ class BulkActions(PagesPart):
             self.message_user(request, text, messages.INFO)
             return None
         if job.question and "confirmed" not in request.POST:
-            return self._answer(request, job, waiting=pages)
+            return self._render(request, job, waiting=pages)
         results: list[Result] = []
-        until = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + MAX_SECONDS
         for page in pages:
-            if results and time.monotonic() > until:
+            if results and time.monotonic() > deadline:
                 break
-            results.append(Result(page, self._do(request, page, job)))
-        return self._answer(request, job, results=results, waiting=pages[len(results) :])
+            results.append(Result(page, self._change(request, page, job)))
+        return self._render(request, job, results=results, waiting=pages[len(results) :])
 
-    def _do(self, request: HttpRequest, page: PaymentPage, job: Job) -> str:
-        """Do it to one page by itself; return what went wrong, or nothing."""
-        number = page.pk  # a deleted object has none
+    def _change(self, request: HttpRequest, page: PaymentPage, job: Job) -> str:
+        """Change one page and log it; return the error's text, or ""."""
+        pk = page.pk  # Django sets it to None when the row is deleted
         try:
-            job.do(page)
+            job.change_page(page)
         except (PaymentsPagesError, DatabaseError) as error:
             return explain(error)
         if job.removes:
-            _log_removal(request, number, page)
+            message = removed(job.log, str(page))
+            named = str(page)
+            log_entry(request, PaymentPage, message, named=named, pk=pk, flag=DELETION)
         else:
-            self.log_change(request, page, job.done)
+            self.log_change(request, page, changed(job.log))
         return ""
 
-    def _answer(
+    def _render(
         self,
         request: HttpRequest,
         job: Job,
@@ -196,7 +213,7 @@ class BulkActions(PagesPart):
             "media": self.media,
             "job": job,
             "asking": results is None,
-            "results": [self._row(row, job) for row in results or ()],
+            "results": [self._result_row(result, job) for result in results or ()],
             "done": len(results or ()) - failed,
             "failed": failed,
             "waiting": [(page, price(page.amount, page.currency)) for page in waiting],
@@ -205,20 +222,8 @@ class BulkActions(PagesPart):
         name = "admin/payments_pages/paymentpage/bulk.html"
         return TemplateResponse(request, name, context)
 
-    def _row(self, result: Result, job: Job) -> tuple[str, PaymentPage, SafeString, str]:
+    def _result_row(self, result: Result, job: Job) -> tuple[str, PaymentPage, SafeString, str]:
         page, error = result
         if job.removes and not error:
             return "", page, SafeString("–"), ""
         return self.change_url(page), page, badges(page), error
-
-
-def _log_removal(request: HttpRequest, number: int, page: PaymentPage) -> None:
-    person: Any = request.user.pk
-    LogEntry.objects.create(
-        user_id=person,
-        content_type=ContentType.objects.get_for_model(PaymentPage),
-        object_id=str(number),
-        object_repr=str(page)[:200],
-        action_flag=DELETION,
-        change_message=_("Removed."),
-    )

@@ -1,9 +1,8 @@
-"""Change a page, unless it has changed at the service since the form was opened."""
+"""The form that changes a page, unless the page changed since the form was opened."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from django import forms
 from django.core.exceptions import ValidationError
 from django.core.signing import BadSignature, Signer
 from django.utils.safestring import SafeString
@@ -11,7 +10,7 @@ from django.utils.translation import gettext
 
 from payments_pages.admin.pages.currencies import HUNDREDTHS, currencies_of
 from payments_pages.admin.pages.formats import field_label, field_value
-from payments_pages.admin.pages.forms import PaymentPageForm
+from payments_pages.admin.pages.forms import PaymentPageForm, UnseenField
 from payments_pages.conf import conf
 from payments_pages.models import PaymentPage
 from payments_pages.money import major_text
@@ -23,7 +22,7 @@ _SIGNER = Signer(salt="payments_pages.opened")
 
 
 class Version(NamedTuple):
-    """Show one field in three versions: as the form was opened with, as it is now, as typed."""
+    """One field's three values: when the form was opened, at the service now, and as typed."""
 
     label: str
     opened: SafeString | str
@@ -33,25 +32,22 @@ class Version(NamedTuple):
     changed_here: bool
 
 
-class OpenedField(forms.CharField):
-    """Carry the values that a form was opened with; it is not one of them."""
-
-    widget = forms.HiddenInput
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        """Say no: nobody types here."""
-        return False
-
-
 class PaymentPageChangeForm(PaymentPageForm):
-    """Change a page; only what was changed is sent.
+    """The form that changes a page; it sends only changed fields.
 
-    The form carries the values it was opened with. If the service has others by now (changed
-    in its own dashboard, or here by somebody else), nothing is sent: `versions` shows both, the
-    mirror follows the service, what was not typed in follows too, and saving again is a choice.
+    The form contains the values that it was opened with. If the service has other values now (a
+    change in the service's dashboard, or by somebody else here), then
+
+    - nothing is sent, and the form gets an error;
+    - `versions` has the values of each field that differs;
+    - the mirror gets the service's values, and so do the fields that the reader did not change;
+    - saving again sends the reader's values.
+
+    `sent` has the names of the fields that were sent.
     """
 
-    opened = OpenedField(required=False)
+    # The values that the form was opened with, signed.
+    opened = UnseenField(required=False)
 
     class Meta(PaymentPageForm.Meta):
         fields: tuple[str, ...] = ("name", "description", "active")
@@ -68,7 +64,7 @@ class PaymentPageChangeForm(PaymentPageForm):
             }
 
     def clean_amount(self) -> int | None:
-        """Refuse to take a fixed amount off: the service has no way to."""
+        """Return minor units; refuse a blank amount if the page has one: the service keeps it."""
         amount = super().clean_amount()
         if amount is None and self.instance.amount is not None:
             if self.instance.remote_id is None:
@@ -78,7 +74,7 @@ class PaymentPageChangeForm(PaymentPageForm):
         return amount
 
     def clean_opened(self) -> dict[str, Any] | None:
-        """Read the values; None if they are not as we wrote them."""
+        """Return the values that the form was opened with; None if the signature is wrong."""
         try:
             values = _SIGNER.unsign_object(self.cleaned_data["opened"])
         except BadSignature:
@@ -86,15 +82,15 @@ class PaymentPageChangeForm(PaymentPageForm):
         return values if isinstance(values, dict) else None
 
     def full_clean(self) -> None:
-        """Show what the page is, not what was typed, wherever a refused form is read-only."""
+        """Clean the form; after an error, show the row's values in the read-only fields."""
         super().full_clean()
         if self.is_bound and self.errors:
-            # A creation that the service refused leaves no row.
+            # If the service refused to create the page, there is no row.
             page = PaymentPage.objects.primary().filter(pk=self.instance.pk).first()
             self.instance = page or self.instance
 
     def submit(self) -> PaymentPage:
-        """Update the page at the service, or finish a creation that was not confirmed."""
+        """Update the page at the service, or create it again if its creation was not confirmed."""
         page = PaymentPage.objects.primary().get(pk=self.instance.pk)
         data: dict[str, Any] = self.cleaned_data
         if page.remote_id is None:
@@ -109,34 +105,36 @@ class PaymentPageChangeForm(PaymentPageForm):
             )
         opened = data["opened"] or _values(page)
         now = _values(refresh_page(page))
-        if any(not _same(opened.get(name), now[name]) for name in UPDATABLE):
+        if any(not _is_same_value(opened.get(name), now[name]) for name in UPDATABLE):
             self._refuse(page, opened, now)
             return page
-        changed = {name: data[name] for name in UPDATABLE if not _same(data[name], now[name])}
+        changed = {
+            name: data[name] for name in UPDATABLE if not _is_same_value(data[name], now[name])
+        }
         self.sent = tuple(changed)
         return update_page(page, **changed) if changed else page
 
     def _refuse(self, page: PaymentPage, opened: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-        """Show all versions; let what was not touched follow the service."""
+        """Add an error, and the versions; give the fields that were not typed in the new values."""
         typed = self.cleaned_data
-        renewed = {"opened": _SIGNER.sign_object(dict(now), compress=True)}
+        replacements = {"opened": _SIGNER.sign_object(dict(now), compress=True)}
         for name in UPDATABLE:
-            touched = not _same(typed[name], opened.get(name))
-            moved = not _same(opened.get(name), now[name])
-            if moved and not touched:
-                renewed[name] = _typed_text(page, name)
-            if moved or touched:
+            changed_here = not _is_same_value(typed[name], opened.get(name))
+            changed_there = not _is_same_value(opened.get(name), now[name])
+            if changed_there and not changed_here:
+                replacements[name] = _typed_text(page, name)
+            if changed_there or changed_here:
                 self.versions.append(
                     Version(
                         field_label(name),
                         field_value(page, name, opened.get(name)),
                         field_value(page, name, now[name]),
-                        field_value(page, name, typed[name] if touched else now[name]),
-                        changed_there=moved,
-                        changed_here=touched,
+                        field_value(page, name, typed[name] if changed_here else now[name]),
+                        changed_there=changed_there,
+                        changed_here=changed_here,
                     )
                 )
-        self.retype(renewed)
+        self.replace_typed(replacements)
         message = gettext(
             "This page was changed since you opened it, and nothing of yours was sent. Look at "
             "both versions: saving again sends yours."
@@ -148,8 +146,8 @@ def _values(page: PaymentPage) -> dict[str, Any]:
     return {name: getattr(page, name) for name in UPDATABLE}
 
 
-def _same(one: object, other: object) -> bool:
-    """Compare as a person does: a browser's line breaks and outer blanks change no text."""
+def _is_same_value(one: object, other: object) -> bool:
+    """Return whether two values are equal, without regard to outer blanks and CRLF line breaks."""
     if isinstance(one, str) and isinstance(other, str):
         return one.replace("\r\n", "\n").strip() == other.replace("\r\n", "\n").strip()
     return one == other
@@ -163,7 +161,7 @@ def _amount_text(page: PaymentPage) -> str:
 
 
 def _typed_text(page: PaymentPage, name: str) -> str:
-    """Return what a browser would send for the mirror's value."""
+    """Return the text that a browser sends for the row's value of a field."""
     if name == "amount":
         return _amount_text(page)
     if name == "active":

@@ -1,32 +1,28 @@
-"""Show what was changed at the service behind our back, and let staff decide which one stands."""
+"""Values that were changed at the service but not by this site, and how staff settle them."""
 
 import json
 from typing import Any, NamedTuple
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
-from django.db import DatabaseError
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
-from django.urls import URLPattern, path
+from django.http import HttpRequest
+from django.urls import URLPattern
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from payments_pages.admin.errors import explain
+from payments_pages.admin.pages.bulk_actions import KEPT, SENT_BACK
+from payments_pages.admin.pages.buttons import ButtonsAdminMixin
 from payments_pages.admin.pages.formats import field_label, field_value
-from payments_pages.admin.readonly import PagesPart
-from payments_pages.db import outside_transactions
-from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import PaymentPage
-from payments_pages.pages import DRIFTING, keep_remote, send_local_back, sendable
+from payments_pages.pages import DRIFTING, keep_remote, send_local_back, sendable_drift
 from payments_pages.references import text_key
 
-__all__ = ["Drift", "DriftChoices", "describe_drift"]
+__all__ = ["Drift", "DriftAdminMixin", "describe_drift"]
 
 URL_NAME = "payments_pages_paymentpage_drift"
 
 
 class DriftRow(NamedTuple):
-    """Show one field: as it was set here, and as the service has it."""
+    """One field of a drift: the value that was set here, and the service's value now."""
 
     label: str
     before: SafeString | str
@@ -34,20 +30,25 @@ class DriftRow(NamedTuple):
 
 
 class Drift(NamedTuple):
-    """Show all that drifted; `seen` stands for exactly this, `stuck` cannot be sent back."""
+    """The drift of a page, as its form shows it.
+
+    - `digest`: a hash of the values. A decision counts only for the values that were shown.
+    - `can_send`: at least one value can be sent to the service again.
+    - `unsendable`: a sentence for each value that cannot.
+    """
 
     rows: list[DriftRow]
-    seen: str
+    digest: str
     can_send: bool
-    stuck: list[str]
+    unsendable: list[str]
 
 
 def describe_drift(page: PaymentPage) -> Drift | None:
-    """Return the table that staff decide by; None if the page is as it was set here."""
+    """Return the drift of a page; None if it has none."""
     fields = [name for name in DRIFTING if name in page.drift]
     if not fields:
         return None
-    can_be_sent = sendable(page)
+    sendable = sendable_drift(page)
     return Drift(
         rows=[
             DriftRow(
@@ -57,14 +58,14 @@ def describe_drift(page: PaymentPage) -> Drift | None:
             )
             for name in fields
         ],
-        seen=_seen(page, fields),
-        can_send=bool(can_be_sent),
-        stuck=[_stuck(name) for name in fields if name not in can_be_sent],
+        digest=_digest(page, fields),
+        can_send=bool(sendable),
+        unsendable=[_unsendable_text(name) for name in fields if name not in sendable],
     )
 
 
-def _stuck(name: str) -> str:
-    """Say what to do about a field that the service lets nobody set again."""
+def _unsendable_text(name: str) -> str:
+    """Return why a field cannot be set at the service again, and what staff can do."""
     if name == "redirect_url":
         return _(
             "A redirect address cannot be sent back: the service takes it only with a new page. "
@@ -81,51 +82,38 @@ def _stuck(name: str) -> str:
     )
 
 
-def _seen(page: PaymentPage, fields: list[str]) -> str:
-    """Return a digest of what is shown: a decision is about nothing else."""
-    shown = {name: [page.drift[name], getattr(page, name)] for name in fields}
-    return text_key(str(page.pk), json.dumps(shown, sort_keys=True))[:16]
+def _digest(page: PaymentPage, fields: list[str]) -> str:
+    """Return a hash of both values of each field."""
+    values = {name: [page.drift[name], getattr(page, name)] for name in fields}
+    return text_key(str(page.pk), json.dumps(values, sort_keys=True))[:16]
 
 
-class DriftChoices(PagesPart):
-    """Carry out what staff decide about a page's drift."""
+class DriftAdminMixin(ButtonsAdminMixin):
+    """The buttons that settle a page's drift, and the drift above the page's form."""
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the decision."""
-        view = outside_transactions(self.admin_site.admin_view(self.drift_view))
-        return [path("<int:pk>/drift/", view, name=URL_NAME), *super().get_urls()]
+        return [self.button_path("drift", URL_NAME, self._settle_drift), *super().get_urls()]
 
-    def drift_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Keep the service's version, or send ours back, if it is still as it was shown."""
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
-        page: PaymentPage | None = PaymentPage.objects.primary().filter(pk=pk).first()
-        if not self.has_change_permission(request, page):
-            raise PermissionDenied
-        if page is None:
-            return HttpResponseRedirect(self.list_url())
-        shown = describe_drift(page)
-        if shown is None or shown.seen != request.POST.get("seen"):
+    def _settle_drift(self, request: HttpRequest, page: PaymentPage) -> None:
+        """Accept the service's values or send the local ones, as staff chose.
+
+        Nothing is done if the values are not those that were shown (`seen` in the request).
+        """
+        drift = describe_drift(page)
+        if drift is None or drift.digest != request.POST.get("seen"):
             text = _(
                 "The page changed again meanwhile, and nothing was done. Look at it once more."
             )
             self.message_user(request, text, messages.WARNING)
+        elif "send" in request.POST:
+            text = _("Sent ours back to the service.")
+            self.change_and_tell(request, page, send_local_back, text, SENT_BACK)
         else:
-            self._decide(request, page, send="send" in request.POST)
-        return HttpResponseRedirect(self.change_url(page))
-
-    def _decide(self, request: HttpRequest, page: PaymentPage, *, send: bool) -> None:
-        text = _("Sent ours back to the service.") if send else _("Kept what the service has.")
-        try:
-            (send_local_back if send else keep_remote)(page)
-        except (PaymentsPagesError, DatabaseError) as error:
-            self.message_user(request, explain(error), messages.ERROR)
-        else:
-            self.log_change(request, page, text)
-            self.message_user(request, text, messages.SUCCESS)
+            text = _("Kept what the service has.")
+            self.change_and_tell(request, page, keep_remote, text, KEPT)
 
     def drift_context(self, page: PaymentPage, *, may_change: bool) -> dict[str, Any]:
-        """Give the change form what it shows above itself."""
+        """Return the context of the drift above the form."""
         return {
             "drift": describe_drift(page),
             "drift_url": self.reverse(URL_NAME, page.pk) if may_change else "",

@@ -1,4 +1,4 @@
-"""Filter pages by their state, in the words that their badges show."""
+"""The filter of pages by their state, with the words of their badges."""
 
 from typing import Any
 
@@ -24,13 +24,12 @@ STATES = {
 
 
 class StateFilter(admin.SimpleListFilter):
-    """Offer what staff look for: what is on sale, and what needs them."""
+    """The states that staff look for: pages on sale, and pages that need attention."""
 
     title = gettext_lazy("state")
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the states; nothing is asked."""
         return [
             ("active", _("active")),
             ("inactive", _("inactive")),
@@ -41,7 +40,7 @@ class StateFilter(admin.SimpleListFilter):
         ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
-        """Narrow the list; a word that is no state finds nothing."""
+        """Filter by the chosen state; an unknown word matches no page."""
         chosen = self.value()
         if chosen == "elsewhere":
             return queryset.exclude(sold_here())

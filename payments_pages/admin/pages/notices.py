@@ -1,4 +1,4 @@
-"""Say above a page, or above the list, what staff should know before anybody pays."""
+"""The notices above a page's form or above the list: what staff should know before payers pay."""
 
 from collections.abc import Callable, Iterator
 from functools import reduce
@@ -13,32 +13,36 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from payments_pages.admin.formats import format_time, mode_name, money
-from payments_pages.admin.pages.formats import is_of_other_mode, web_address
+from payments_pages.admin.pages.formats import address, is_of_other_mode
 from payments_pages.conf import conf
 from payments_pages.exceptions import PaymentsPagesError
 from payments_pages.models import ELSEWHERE, PaymentPage, is_site_known
-from payments_pages.pages import callback_url, is_same_callback
+from payments_pages.pages import callback_url, comes_back_here
 
 __all__ = ["EqualPrice", "equal_prices", "page_notices"]
 
-Address = Callable[[PaymentPage], str]
+PageUrl = Callable[[PaymentPage], str]
+"""A function that returns the URL of a page's form."""
 
-SHOWN_PRICES, SHOWN_PAGES = 5, 5
+MAX_PRICES, MAX_PAGES = 5, 5
 
 
 class EqualPrice(NamedTuple):
-    """Name active pages that cost the same."""
+    """A price, and links to the active pages that have it."""
 
     price: SafeString
     pages: SafeString
 
 
-def page_notices(page: PaymentPage, *, site_url: str, address: Address) -> list[SafeString]:
-    """Return what is odd about one page, as sentences; two queries at most."""
-    return list(_notices(page, site_url, address))
+def page_notices(page: PaymentPage, *, site_url: str, page_url: PageUrl) -> list[SafeString]:
+    """Return sentences about what is unusual about a page; at most two queries.
+
+    `site_url` is the origin of the request.
+    """
+    return list(_notices(page, site_url, page_url))
 
 
-def _notices(page: PaymentPage, site_url: str, address: Address) -> Iterator[SafeString]:
+def _notices(page: PaymentPage, site_url: str, page_url: PageUrl) -> Iterator[SafeString]:
     if is_of_other_mode(page):
         yield format_html(
             _(
@@ -50,7 +54,7 @@ def _notices(page: PaymentPage, site_url: str, address: Address) -> Iterator[Saf
     elif page.domain == "test":
         yield format_html("{}", _("Test page: what is paid on it moves no money."))
     if not page.sold_here:
-        yield _elsewhere(page)
+        yield _elsewhere_notice(page)
     if page.remote_id is None:
         yield format_html(
             "{}",
@@ -69,8 +73,8 @@ def _notices(page: PaymentPage, site_url: str, address: Address) -> Iterator[Saf
             time=format_time(page.missing_since),
         )
         return
-    ours = _callback(page, site_url) if page.seller != ELSEWHERE else ""
-    if ours and not is_same_callback(page.redirect_url, ours):
+    callback = _callback_url(page, site_url) if page.seller != ELSEWHERE else ""
+    if callback and not comes_back_here(page, callback):
         yield format_html(
             _(
                 "Payers do not come back to this site from this page. Their payments reach us "
@@ -78,23 +82,24 @@ def _notices(page: PaymentPage, site_url: str, address: Address) -> Iterator[Saf
                 "lets nobody change a redirect address here: make a new page, or change it in "
                 "the service’s own dashboard to {ours}"
             ),
-            ours=format_html('<bdi dir="ltr" class="pp-address">{}</bdi>', ours),
+            ours=format_html('<bdi dir="ltr" class="pp-address">{}</bdi>', callback),
         )
-    twins = list(PaymentPage.objects.like(page).order_by("pk")[: SHOWN_PAGES + 1])
-    if twins:
+    same_price = list(PaymentPage.objects.like(page).order_by("pk")[: MAX_PAGES + 1])
+    if same_price:
         yield format_html(
             _(
                 "Another active page has the same price and currency: {pages}. Money alone "
                 "cannot tell their payments apart: whoever paid on one could claim the other."
             ),
-            pages=_names(twins, address),
+            pages=_links(same_price, page_url),
         )
 
 
-def equal_prices(address: Address) -> list[EqualPrice]:
-    """Name the active pages that share price and currency, cheapest first; two queries at most.
+def equal_prices(page_url: PageUrl) -> list[EqualPrice]:
+    """Return the prices that several active pages share, the lowest first; at most two queries.
 
-    The first reads each page once: a subquery for each page would read them all each time.
+    The first query groups by price, and so reads each page once. A subquery for each page would
+    read all pages each time.
     """
     on_sale = PaymentPage.objects.on_sale()
     if mode := conf.mode_or_blank:
@@ -103,7 +108,7 @@ def equal_prices(address: Address) -> list[EqualPrice]:
         on_sale.order_by("currency", "amount")
         .values_list("currency", "amount")
         .annotate(first=Min("pk"), last=Max("pk"))
-        .filter(first__lt=F("last"))[:SHOWN_PRICES]
+        .filter(first__lt=F("last"))[:MAX_PRICES]
     )
     chosen = [Q(currency=currency, amount=amount) for currency, amount, _first, _last in prices]
     if not chosen:
@@ -112,50 +117,54 @@ def equal_prices(address: Address) -> list[EqualPrice]:
     rows = (
         on_sale.filter(reduce(or_, chosen))
         .annotate(place=place)
-        .filter(place__lte=SHOWN_PAGES + 1)
+        .filter(place__lte=MAX_PAGES + 1)
         .order_by("currency", "amount", "pk")
     )
     grouped = groupby(rows, key=lambda page: (page.currency, page.amount))
     return [
-        EqualPrice(money(amount, currency), _names(list(pages), address))
+        EqualPrice(money(amount, currency), _links(list(pages), page_url))
         for (currency, amount), pages in grouped
     ]
 
 
-def _names(pages: list[PaymentPage], address: Address) -> SafeString:
-    names = format_html_join(
+def _links(pages: list[PaymentPage], page_url: PageUrl) -> SafeString:
+    links = format_html_join(
         ", ",
         '<a href="{}"><bdi dir="auto">{}</bdi></a>',
-        ((address(page), page.name) for page in pages[:SHOWN_PAGES]),
+        ((page_url(page), page.name) for page in pages[:MAX_PAGES]),
     )
-    if len(pages) <= SHOWN_PAGES:
-        return names
-    return format_html("{} {}", names, _("and others"))
+    if len(pages) <= MAX_PAGES:
+        return links
+    return format_html("{} {}", links, _("and others"))
 
 
-def _elsewhere(page: PaymentPage) -> SafeString:
-    """Say why what is paid on it is not delivered here."""
-    listed = _("What is paid on it is listed here, and not delivered: that site delivers it.")
+def _elsewhere_notice(page: PaymentPage) -> SafeString:
+    """Return why this site does not deliver the page's payments."""
+    not_delivered = _(
+        "What is paid on it is listed here, and not delivered: that site delivers it."
+    )
     if page.seller:
-        return format_html("{} {}", _("Staff said that another site sells this page."), listed)
+        return format_html(
+            "{} {}", _("Staff said that another site sells this page."), not_delivered
+        )
     if not is_site_known():
         unknown = _(
             "Nobody can tell whether this page is of this site: set SITE_URL. What is paid on it is "
             "not delivered until then."
         )
         return format_html("{}", unknown)
-    told = format_html(
+    reason = format_html(
         _(
             "This page is of another site on the same account: it sends payers to {address}, which "
             "is not this site."
         ),
-        address=web_address(page.redirect_url),
+        address=address(page.redirect_url),
     )
-    return format_html("{} {}", told, listed)
+    return format_html("{} {}", reason, not_delivered)
 
 
-def _callback(page: PaymentPage, site_url: str) -> str:
-    """Return the page's address at this site; "" where this request does not tell it."""
+def _callback_url(page: PaymentPage, site_url: str) -> str:
+    """Return the page's callback URL; "" if payers may not be able to reach this site's origin."""
     try:
         return callback_url(page, site_url)
     except PaymentsPagesError:

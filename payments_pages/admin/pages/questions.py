@@ -1,7 +1,7 @@
-"""Take and show what a page asks its payers for (docs/service.md: `custom_fields`).
+"""The questions that a page asks its payers (docs/service.md: `custom_fields`).
 
-The interface does not show an element's shape; `display_name` and `variable_name` are what is
-seen (docs/service.md, only seen), and what we send.
+The interface does not describe the elements of `custom_fields`. We send `display_name` and
+`variable_name`, which we have seen in the service's responses (docs/service.md, only seen).
 """
 
 import re
@@ -15,18 +15,18 @@ from django.utils.safestring import SafeString
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
-__all__ = ["MAX_QUESTIONS", "QuestionsField", "show_questions"]
+__all__ = ["MAX_QUESTIONS", "Question", "QuestionsField", "rows_of", "show_questions"]
 
 MAX_QUESTIONS: Final = 20
-"""Most questions that one page may ask (our decision: a payer has to fill them all in)."""
+"""The most questions of one page (our decision: a payer has to answer them all)."""
 
-SHOWN: Final = 5
-LONGEST: Final = 100
+MIN_ROWS: Final = 5
+MAX_LENGTH: Final = 100
 _VARIABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 
 
 class Question(NamedTuple):
-    """Be one typed row; `number` counts from 1."""
+    """One row of the form: a question and its variable name; `number` counts from 1."""
 
     number: int
     label: str
@@ -34,12 +34,12 @@ class Question(NamedTuple):
 
     @property
     def is_blank(self) -> bool:
-        """Tell that nothing was typed."""
+        """Whether both inputs are empty."""
         return not self.label and not self.variable
 
 
 class QuestionsInput(forms.Widget):
-    """Offer rows of two inputs; all of it works without a script, which only adds rows."""
+    """Rows of two inputs. A script can add rows; everything works without it."""
 
     template_name = "admin/payments_pages/paymentpage/questions.html"
     use_fieldset = True
@@ -48,27 +48,24 @@ class QuestionsInput(forms.Widget):
         js = (forms.Script("payments_pages/questions.js", defer=True),)
 
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
-        """Add the rows: what was typed, and some blank ones."""
+        """Add the rows that were typed, and some blank rows."""
         context: dict[str, Any] = super().get_context(name, value, attrs)
         typed = [row for row in value or () if not row.is_blank]
-        blank = max(SHOWN - len(typed), 1)
+        blank = max(MIN_ROWS - len(typed), 1)
         rows = [*typed, *(Question(0, "", "") for _row in range(blank))][:MAX_QUESTIONS]
         context["rows"] = [row._replace(number=number) for number, row in enumerate(rows, 1)]
         context["most"] = MAX_QUESTIONS
-        context["longest"] = LONGEST
+        context["longest"] = MAX_LENGTH
         return context
 
     def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> list[Question]:
-        """Read the rows that were typed, in order."""
         return list(self._rows(data, name))
 
     def value_omitted_from_data(self, data: Mapping[str, Any], files: Any, name: str) -> bool:
-        """Tell whether no row was sent."""
         return not any(f"{name}-{number}-label" in data for number in range(1, MAX_QUESTIONS + 1))
 
     def id_for_label(self, id_: str) -> str:
-        """Return none: each input has a name of its own."""
-        return ""
+        return ""  # each input has its own label
 
     def _rows(self, data: Mapping[str, Any], name: str) -> Iterator[Question]:
         for number in range(1, MAX_QUESTIONS + 1):
@@ -79,14 +76,14 @@ class QuestionsInput(forms.Widget):
 
 
 class QuestionsField(forms.Field):
-    """Give the `custom_fields` of a page: `[{"display_name": …, "variable_name": …}]`."""
+    """A page's `custom_fields`: `[{"display_name": …, "variable_name": …}]`."""
 
     widget = QuestionsInput
 
     def clean(self, value: Any) -> list[dict[str, str]]:
-        """Check each row; make up the variable names that were left blank."""
+        """Check each row, and make a variable name for each row that has none."""
         rows: list[Question] = value or []
-        errors = [message for row in rows if (message := _complaint(row))]
+        errors = [message for row in rows if (message := _row_error(row))]
         chosen = [row.variable for row in rows if row.variable]
         errors += [
             _("Two questions have the name “%(name)s”.") % {"name": name}
@@ -97,14 +94,24 @@ class QuestionsField(forms.Field):
         taken = set(chosen)
         elements = []
         for row in rows:
-            variable = row.variable or _made_up(row, taken)
+            variable = row.variable or _make_variable(row, taken)
             taken.add(variable)
             elements.append({"display_name": row.label, "variable_name": variable})
         return elements
 
 
+def rows_of(custom_fields: Any) -> list[Question]:
+    """Return the rows of the form for a page's custom fields; an unknown kind of element has none."""
+    elements = custom_fields if isinstance(custom_fields, list) else []
+    labelled = [item for item in elements if isinstance(item, dict) and item.get("display_name")]
+    return [
+        Question(number, str(item["display_name"]), str(item.get("variable_name") or ""))
+        for number, item in enumerate(labelled[:MAX_QUESTIONS], 1)
+    ]
+
+
 def show_questions(custom_fields: Any) -> SafeString:
-    """Show a page's custom fields as a table; an element of another shape is shown as it is."""
+    """Return a page's custom fields as a table; an unknown kind of element is shown as it is."""
     elements = custom_fields if isinstance(custom_fields, list) else []
     if not elements:
         return format_html("{}", _("nothing"))
@@ -127,11 +134,11 @@ def show_questions(custom_fields: Any) -> SafeString:
     )
 
 
-def _complaint(row: Question) -> str:
-    """Return what is wrong with a row, or nothing."""
+def _row_error(row: Question) -> str:
+    """Return the error of a row, or ""."""
     if not row.label:
         return _("Question %(number)d has a name but no text.") % {"number": row.number}
-    if len(row.label) > LONGEST or len(row.variable) > LONGEST:
+    if len(row.label) > MAX_LENGTH or len(row.variable) > MAX_LENGTH:
         return _("Question %(number)d is too long.") % {"number": row.number}
     if row.variable and _VARIABLE.fullmatch(row.variable) is None:
         return _(
@@ -141,9 +148,9 @@ def _complaint(row: Question) -> str:
     return ""
 
 
-def _made_up(row: Question, taken: set[str]) -> str:
-    """Make a name from a text, one that no other question has."""
+def _make_variable(row: Question, taken: set[str]) -> str:
+    """Return a variable name made of the row's question; it is not one of those in `taken`."""
     words = slugify(row.label).replace("-", "_")
     name = words if _VARIABLE.fullmatch(words) else f"field_{row.number}"
-    free = (f"{name}_{count}" for count in range(2, MAX_QUESTIONS + 2))
-    return name if name not in taken else next(text for text in free if text not in taken)
+    candidates = (f"{name}_{count}" for count in range(2, MAX_QUESTIONS + 2))
+    return name if name not in taken else next(text for text in candidates if text not in taken)

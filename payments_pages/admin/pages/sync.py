@@ -1,16 +1,17 @@
-"""Sync all pages from the admin, in steps so short that no request times out.
+"""The sync of all pages in the admin, in steps so short that no request times out.
 
-Each step mirrors at most 100 pages. Between two steps everything travels in a signed token that
-belongs to one person and dies after a while: nothing is kept here, and any web server may take
-the next step. A script takes step after step; without one, each step's page has a button.
+A step mirrors at most 100 pages. The response to a step contains a signed token with the state of
+the sync, so the server stores nothing between two steps, and any web server may take the next one.
+A token is valid for one user and for `MAX_AGE` seconds. A script takes one step after the other;
+without a script, the page of each step has a button.
 """
 
 import datetime as dt
+from html import unescape
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from django.contrib import messages
-from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.contenttypes.models import ContentType
 from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError
@@ -23,12 +24,17 @@ from django.http import (
 )
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.html import format_html_join, strip_tags
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_noop, ngettext
 
 from payments_pages.admin import permissions
 from payments_pages.admin.errors import explain
-from payments_pages.admin.readonly import PagesPart
+from payments_pages.admin.formats import format_sentence, quoted_error
+from payments_pages.admin.history import log_entry, made
+from payments_pages.admin.readonly import PagesAdminMixin
+from payments_pages.conf import conf
 from payments_pages.db import outside_transactions
 from payments_pages.exceptions import (
     AuthenticationFailed,
@@ -40,33 +46,38 @@ from payments_pages.exceptions import (
 from payments_pages.models import PaymentPage
 from payments_pages.pages import Sync, SyncReport, continue_sync, finish_sync
 
-__all__ = ["MAX_AGE", "SyncSteps", "read_token", "write_token"]
+__all__ = ["MAX_AGE", "SyncAdminMixin", "read_token", "write_token"]
 
 URL_NAME = "payments_pages_paymentpage_sync"
-LISTS: Final = 2
-"""Lists read in one step: 100 pages, and two calls at most."""
+LISTS_PER_STEP: Final = 2
+"""The lists that one step reads: 100 pages, and at most two calls."""
 MAX_AGE: Final = 900
-"""Seconds within which the next step must be asked for."""
+"""Seconds after which a token is no longer valid."""
+SYNCED: Final = gettext_noop("sync of all payment pages (added, changed, unchanged, newly missing)")
+SYNCED_IN_PART: Final = gettext_noop(
+    "sync that could not read some payment pages (added, changed, unchanged, newly missing)"
+)
+"""How the history names a sync; its figures follow."""
 _SALT = "payments_pages.sync"
 
 
-class SyncSteps(PagesPart):
-    """Take a sync's steps."""
+class SyncAdminMixin(PagesAdminMixin):
+    """The view that takes one step of a sync."""
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the sync."""
         sync = self.admin_site.admin_view(self.sync_view)
         return [path("sync/", outside_transactions(sync), name=URL_NAME), *super().get_urls()]
 
     def has_sync_permission(self, request: HttpRequest) -> bool:
-        """Say whether this person may sync."""
         return request.user.has_perm(permissions.SYNC_PAGES)
 
     def sync_view(self, request: HttpRequest) -> HttpResponse:
-        """Take the first step, or with a `token` the next one; answer a page, or JSON if asked.
+        """Take the first step or, if the request has a `token`, the next one.
 
-        JSON is `{seen, added, changed, unchanged, total, text, done, next}` with the token in
-        `next`; where the listing broke off also `error`, and the same step may be tried again.
+        The response is a page, or JSON if the request accepts that:
+        `{seen, added, changed, unchanged, total, text, done, next}`; `next` is the token of the
+        next step. If the listing broke off, there is an `error`, and the same step can be tried
+        again. After the last step it is `{done, url}`, with the URL of the list.
         """
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
@@ -76,23 +87,23 @@ class SyncSteps(PagesPart):
         try:
             sync = read_token(token, request.user.pk) if token else Sync()
         except signing.BadSignature:
-            return self._too_late(request)
+            return self._refuse_token(request)
         error = ""
         try:
             if not sync.done:
-                continue_sync(sync, lists=LISTS)
+                continue_sync(sync, lists=LISTS_PER_STEP)
             if sync.done:
                 report = finish_sync(sync)
-                return self._finished(request, report)
+                return self._end(request, report)
         except InvalidResponse as broken:
             if sync.done:
-                return self._useless(request, sync.report)
+                return self._end_unreadable(request, sync.report)
             error = _broken_off(broken)
         except (PaymentsPagesError, DatabaseError) as broken:
             error = _broken_off(broken)
-        return self._between(request, sync, error)
+        return self._respond(request, sync, error)
 
-    def _between(self, request: HttpRequest, sync: Sync, error: str) -> HttpResponse:
+    def _respond(self, request: HttpRequest, sync: Sync, error: str) -> HttpResponse:
         state = {
             "seen": sync.report.seen,
             "added": sync.report.added,
@@ -118,7 +129,7 @@ class SyncSteps(PagesPart):
         name = "admin/payments_pages/paymentpage/sync.html"
         return TemplateResponse(request, name, context)
 
-    def _finished(self, request: HttpRequest, report: SyncReport) -> HttpResponse:
+    def _end(self, request: HttpRequest, report: SyncReport) -> HttpResponse:
         text = _(
             "Synced: %(added)d added, %(changed)d changed, %(unchanged)d unchanged, "
             "%(missing)d newly missing."
@@ -130,29 +141,29 @@ class SyncSteps(PagesPart):
         }
         self.message_user(request, text, messages.SUCCESS)
         if report.drifted:
-            note = ngettext(
+            warning = ngettext(
                 "%(count)d page is not as it was last set here. Decide on its own page.",
                 "%(count)d pages are not as they were last set here. Decide on their own pages.",
                 report.drifted,
             ) % {"count": report.drifted}
-            self.message_user(request, note, messages.WARNING)
+            self.message_user(request, warning, messages.WARNING)
         if report.skipped:
             self.message_user(request, _skipped_text(report), messages.WARNING)
-        _log(request, text)
+        _log(request, SYNCED, report)
         return self._to_list(request)
 
-    def _useless(self, request: HttpRequest, report: SyncReport) -> HttpResponse:
-        """End a sync that came through the list, but could not read all of it."""
+    def _end_unreadable(self, request: HttpRequest, report: SyncReport) -> HttpResponse:
+        """End a sync that read all lists, but could not identify every page in them."""
         text = _(
             "Some listed pages cannot be read. All that could be read is mirrored, and nothing was "
             "marked as missing."
         )
         self.message_user(request, text, messages.ERROR)
         self.message_user(request, _skipped_text(report), messages.WARNING)
-        _log(request, text)
+        _log(request, SYNCED_IN_PART, report)
         return self._to_list(request)
 
-    def _too_late(self, request: HttpRequest) -> HttpResponse:
+    def _refuse_token(self, request: HttpRequest) -> HttpResponse:
         text = _("This sync was begun too long ago, or by somebody else. Begin a new one.")
         self.message_user(request, text, messages.ERROR)
         return self._to_list(request)
@@ -164,15 +175,18 @@ class SyncSteps(PagesPart):
         return HttpResponseRedirect(url)
 
 
-def write_token(sync: Sync, person: object) -> str:
-    """Put a sync down: all it needs to go on, signed for one person; about 1 kB."""
+def write_token(sync: Sync, user: object) -> str:
+    """Return the state of a sync, signed for one user (a primary key); about 1 kB.
+
+    The names in a token do not change: a sync may go on while a new version is installed.
+    """
     report = sync.report
     state = {
-        "person": str(person),
+        "person": str(user),
         "started": sync.started.isoformat(),
         "number": sync.number,
         "last": sync.last,
-        "nameless": sync.nameless,
+        "nameless": sync.unidentified,
         "skipped": [text[:200] for text in report.skipped_pages],
         "counts": [
             report.added,
@@ -185,10 +199,10 @@ def write_token(sync: Sync, person: object) -> str:
     return signing.dumps(state, salt=_SALT, compress=True)
 
 
-def read_token(token: str, person: object) -> Sync:
-    """Take a sync up; raise `BadSignature` if the token is old, forged or somebody else's."""
+def read_token(token: str, user: object) -> Sync:
+    """Return the sync of a token; raise `BadSignature` if it is old, forged or another user's."""
     state: dict[str, Any] = signing.loads(token, salt=_SALT, max_age=MAX_AGE)
-    if state["person"] != str(person):
+    if state["person"] != str(user):
         raise signing.BadSignature("The token is somebody else's.")
     added, changed, unchanged, drifted, skipped = state["counts"]
     return Sync(
@@ -196,7 +210,7 @@ def read_token(token: str, person: object) -> Sync:
         number=state["number"],
         last=tuple(state["last"]),
         seen=set(state["last"]),
-        nameless=state["nameless"],
+        unidentified=state["nameless"],
         report=SyncReport(
             added=added,
             changed=changed,
@@ -209,20 +223,26 @@ def read_token(token: str, person: object) -> Sync:
 
 
 def _broken_off(error: PaymentsPagesError | DatabaseError) -> str:
-    """Say why the next list did not come, and that what came before it is kept."""
-    kept = _("The listing broke off. What was read so far is mirrored; continue when you like.")
-    told = AuthenticationFailed | ConfigurationError | DatabaseError | RequestRefused
-    ours = isinstance(error, told)
-    return f"{kept} {explain(error)}" if ours else kept
+    """Return that the listing broke off; and why, if staff can do something about it.
+
+    It is plain text, which a script shows, too.
+    """
+    text = _("The listing broke off. What was read so far is mirrored; continue when you like.")
+    explained = AuthenticationFailed | ConfigurationError | DatabaseError | RequestRefused
+    return (
+        f"{text} {unescape(strip_tags(explain(error)))}" if isinstance(error, explained) else text
+    )
 
 
-def _skipped_text(report: SyncReport) -> str:
-    """Name the listed pages that are not mirrored."""
-    return ngettext(
-        "%(count)d listed page was left out: %(pages)s",
-        "%(count)d listed pages were left out: %(pages)s",
+def _skipped_text(report: SyncReport) -> SafeString:
+    """Return a sentence, for HTML, that names the listed pages which are not mirrored."""
+    words = ngettext(
+        "{count} listed page was left out: {pages}",
+        "{count} listed pages were left out: {pages}",
         report.skipped,
-    ) % {"count": report.skipped, "pages": " ".join(report.skipped_pages)}
+    )
+    told = format_html_join(" ", "{}", ((quoted_error(why),) for why in report.skipped_pages))
+    return format_sentence(words, count=report.skipped, pages=told)
 
 
 def _progress_text(sync: Sync) -> str:
@@ -236,14 +256,8 @@ def _wants_json(request: HttpRequest) -> bool:
     return request.headers.get("Accept", "").startswith("application/json")
 
 
-def _log(request: HttpRequest, text: str) -> None:
-    """Write the audit trail's line; it is about all pages, so about no single one."""
-    person: Any = request.user.pk
-    LogEntry.objects.create(
-        user_id=person,
-        content_type=ContentType.objects.get_for_model(PaymentPage),
-        object_id=None,
-        object_repr=str(PaymentPage._meta.verbose_name_plural),  # noqa: SLF001 - Django's API
-        action_flag=CHANGE,
-        change_message=text,
-    )
+def _log(request: HttpRequest, name: str, report: SyncReport) -> None:
+    """Write a line of the history; it is about all pages, so it names the service."""
+    counts = (report.added, report.changed, report.unchanged, report.missing)
+    message = made(name, ", ".join(map(str, counts)))
+    log_entry(request, PaymentPage, message, named=urlsplit(conf.base_url).netloc)

@@ -4,11 +4,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from payments_pages import staff
 from payments_pages.admin import permissions
-from payments_pages.admin.transactions.forms import ActionForm, AttributeForm, NoteForm, ReasonForm
+from payments_pages.admin.history import HistoryMessage, changed
+from payments_pages.admin.transactions.forms import (
+    ActionForm,
+    AttributeForm,
+    NoteForm,
+    ReasonForm,
+    SeenForm,
+)
+from payments_pages.admin.transactions.holds import still_held
 from payments_pages.choices import Outcome
 from payments_pages.models import Fulfilment, Transaction
 from payments_pages.staff import StaffDecision
@@ -22,8 +30,9 @@ class Action:
 
     `name` is the last part of its URL and of the URL's name. `decide` is the use case, whose
     further arguments are the fields of `form`. `done` is what staff read after a use case that
-    has no outcome. `guarded`: nothing is done
-    if the payment has changed since staff looked at it.
+    has no outcome. `guarded`: nothing is done if the payment has changed since staff looked at it.
+    `look` is how its button looks: "plain", "danger" or "apart". `changes` is what the history of
+    the admin names as changed, in English; blank for an action that changes nothing by itself.
     """
 
     name: str
@@ -35,6 +44,8 @@ class Action:
     done: object = ""
     form: type[ActionForm] = ActionForm
     guarded: bool = True
+    look: str = "plain"
+    changes: str = ""
     impossible: object = gettext_lazy("This is not possible in its current state.")
 
     def carry_out(
@@ -42,15 +53,28 @@ class Action:
     ) -> str | None:
         """Carry it out with a cleaned form; return the result in words, None if it has moved on."""
         found = self.decide(transaction, actor=actor, **data)
+        if found is Outcome.HELD and data.get("page") is not None:
+            return still_held(transaction, data["page"])
         if isinstance(found, Outcome):
             return str(found.label)
         return str(self.done) if found else None
+
+    def log_message(self) -> HistoryMessage | None:
+        """Return the message for the history of the admin, which each reader gets translated.
+
+        None: nothing is written there. The timeline has every action.
+        """
+        return changed(self.changes) if self.changes else None
 
 
 def fingerprint(transaction: Transaction) -> str:
     """Return what a decision depends on, to find out whether it has changed since staff saw it."""
     row: Fulfilment | None = getattr(transaction, "fulfilment", None)
-    seen = (row.state, row.reason, row.attempts) if row else ("", "", 0)
+    seen = (
+        (row.state, row.reason, row.attempts, row.money_back_unseen, row.money_back_at or "")
+        if row
+        else ("", "", 0, "")
+    )
     return ":".join(map(str, (*seen, transaction.status, transaction.page_id or "")))
 
 
@@ -65,6 +89,7 @@ ACTIONS: Final = (
         ),
         is_possible=staff.may_approve,
         decide=staff.approve,
+        changes=gettext_noop("delivery (approved)"),
         form=ReasonForm,
     ),
     Action(
@@ -78,6 +103,7 @@ ACTIONS: Final = (
         ),
         is_possible=staff.may_attribute,
         decide=staff.attribute,
+        changes=gettext_noop("payment page"),
         form=AttributeForm,
     ),
     Action(
@@ -89,6 +115,7 @@ ACTIONS: Final = (
         ),
         is_possible=staff.may_retry,
         decide=staff.retry,
+        changes=gettext_noop("delivery (tried again)"),
     ),
     Action(
         name="verify",
@@ -112,8 +139,38 @@ ACTIONS: Final = (
         ),
         is_possible=staff.may_reject,
         decide=staff.reject,
+        changes=gettext_noop("delivery (rejected)"),
+        look="danger",
         done=gettext_lazy("rejected"),
         form=ReasonForm,
+    ),
+    Action(
+        name="reopen",
+        permission=permissions.APPROVE,
+        label=gettext_lazy("Take the rejection back"),
+        consequence=gettext_lazy(
+            "The payment is held again, for the reason that it had. Nothing is delivered now: you "
+            "decide about it anew. If it has been refunded at the service, leave it rejected."
+        ),
+        is_possible=staff.may_reopen,
+        decide=staff.reopen,
+        changes=gettext_noop("delivery (rejection taken back)"),
+        done=gettext_lazy("held again"),
+        form=ReasonForm,
+    ),
+    Action(
+        name="seen",
+        permission=permissions.NOTE,
+        label=gettext_lazy("Mark the refund or dispute as seen"),
+        consequence=gettext_lazy(
+            "It no longer needs attention, until the service tells of another one. Nothing else "
+            "changes."
+        ),
+        is_possible=staff.may_mark_seen,
+        decide=staff.mark_seen,
+        changes=gettext_noop("refund or dispute (seen)"),
+        done=gettext_lazy("seen"),
+        form=SeenForm,
     ),
     Action(
         name="note",
@@ -122,6 +179,8 @@ ACTIONS: Final = (
         consequence=gettext_lazy("The note is added to the timeline. Nothing else changes."),
         is_possible=lambda _transaction: True,
         decide=staff.add_note,
+        changes=gettext_noop("notes"),
+        look="apart",
         done=gettext_lazy("noted"),
         form=NoteForm,
         guarded=False,

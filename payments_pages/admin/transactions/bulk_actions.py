@@ -9,10 +9,11 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from payments_pages import staff
 from payments_pages.admin.formats import ltr, paid_of
+from payments_pages.admin.history import HistoryMessage, changed
 from payments_pages.admin.statuses import delivery_status
 from payments_pages.admin.transactions.action_views import actor_name, apply_and_tell
 from payments_pages.admin.transactions.actions import ACTIONS, Action, fingerprint
@@ -21,6 +22,7 @@ from payments_pages.models import Transaction
 
 __all__ = [
     "MOST",
+    "STOPPED",
     "approve_held",
     "attribute_held",
     "reject_held",
@@ -31,6 +33,7 @@ __all__ = [
 
 MOST = 100
 """Rows that one action takes: each may wait seconds for the service or the site's own code."""
+STOPPED: Final = gettext_noop("automatic checks (stopped)")
 _BY_NAME: Final = {action.name: action for action in ACTIONS}
 
 
@@ -41,7 +44,7 @@ def verify_again(modeladmin: Any, request: HttpRequest, queryset: QuerySet[Any])
     def verify(row: Any, actor: str) -> str:
         return str(staff.verify_reference(row.reference, actor=actor).outcome.label)
 
-    _apply_to_each(modeladmin, request, queryset, verify, "verify")
+    _apply_to_each(modeladmin, request, queryset, verify)
 
 
 @admin.action(description=gettext_lazy("Stop asking the service"), permissions=["verify"])
@@ -51,7 +54,7 @@ def stop_asking(modeladmin: Any, request: HttpRequest, queryset: QuerySet[Any]) 
     def stop(row: Any, actor: str) -> str | None:
         return _("no longer asked about") if staff.stop_asking(row, actor=actor) else None
 
-    _apply_to_each(modeladmin, request, queryset, stop, "stop asking")
+    _apply_to_each(modeladmin, request, queryset, stop, changed(STOPPED))
 
 
 @admin.action(description=gettext_lazy("Try the delivery again"), permissions=["retry"])
@@ -61,7 +64,8 @@ def retry_delivery(modeladmin: Any, request: HttpRequest, queryset: QuerySet[Tra
     def retry(row: Transaction, actor: str) -> str | None:
         return _BY_NAME["retry"].carry_out(row, {}, actor=actor)
 
-    _apply_to_each(modeladmin, request, queryset, retry, "retry", read=_with_delivery)
+    log = _BY_NAME["retry"].log_message()
+    _apply_to_each(modeladmin, request, queryset, retry, log, read=_with_delivery)
 
 
 @admin.action(description=gettext_lazy("Approve what is held…"), permissions=["approve"])
@@ -84,7 +88,7 @@ def attribute_held(
 def reject_held(
     modeladmin: Any, request: HttpRequest, queryset: QuerySet[Transaction]
 ) -> HttpResponse | None:
-    """Refuse each for good, for a reason."""
+    """Refuse each, for a reason."""
     return _decide(modeladmin, request, queryset, "reject_held", _BY_NAME["reject"])
 
 
@@ -93,18 +97,19 @@ def _apply_to_each(
     request: HttpRequest,
     queryset: QuerySet[Any],
     apply: Callable[[Any, str], str | None],
-    name: str,
+    log: HistoryMessage | None = None,
     *,
     read: Callable[[QuerySet[Any]], Iterable[Any]] = list,
 ) -> None:
-    """Call `apply` with each row and the actor's name; show each result, and log what was done.
+    """Call `apply` with each row and the actor's name, and show each result.
 
-    `name` is written into the admin's log; `read` gets the rows from the database.
+    `log` is written into the history of the admin, None for a mere question; `read` gets the rows
+    from the database.
     """
     if _is_too_many(modeladmin, request, queryset):
         return
     for row in read(queryset):
-        _apply(modeladmin, request, row, apply, name)
+        _apply(modeladmin, request, row, apply, log)
 
 
 def _apply(
@@ -112,7 +117,7 @@ def _apply(
     request: HttpRequest,
     row: Any,
     apply: Callable[[Any, str], str | None],
-    name: str,
+    log: HistoryMessage | None,
 ) -> None:
     result = apply_and_tell(
         modeladmin,
@@ -121,8 +126,8 @@ def _apply(
         partial(apply, row, actor_name(request)),
         otherwise=lambda: _("nothing to do in this state."),
     )
-    if result is not None:
-        modeladmin.log_change(request, row, name)
+    if result is not None and log is not None:
+        modeladmin.log_change(request, row, log)
 
 
 def _is_too_many(modeladmin: Any, request: HttpRequest, queryset: QuerySet[Any]) -> bool:
@@ -157,7 +162,7 @@ def _decide(
         return action.carry_out(row, form.cleaned_data, actor=actor)
 
     for row in rows:
-        _apply(modeladmin, request, row, decide, action.name)
+        _apply(modeladmin, request, row, decide, action.log_message())
     return None
 
 

@@ -2,13 +2,15 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
+from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, override
 
 from payments_pages.admin import permissions
 from payments_pages.admin.formats import (
@@ -20,14 +22,17 @@ from payments_pages.admin.formats import (
     paid_of,
     pretty,
     quoted,
+    quoted_error,
 )
 from payments_pages.admin.permissions import sees_customers
 from payments_pages.admin.readonly import ReadOnlyAdmin
 from payments_pages.admin.statuses import delivery_status, payment_status
 from payments_pages.admin.timeline import build_timeline
-from payments_pages.admin.transactions.action_views import possible_actions
+from payments_pages.admin.transactions.action_views import possible_actions, who_else
 from payments_pages.admin.transactions.explanation import explain_payment
-from payments_pages.choices import Mode
+from payments_pages.admin.transactions.payer import PayerAdminMixin
+from payments_pages.choices import FulfilmentState, Mode
+from payments_pages.conf import conf
 from payments_pages.ids import parse_id
 from payments_pages.models import Fulfilment, Transaction, Verification
 
@@ -36,14 +41,13 @@ __all__ = ["DetailsAdminMixin"]
 _WITH = ("fulfilment", "page", "expected_payment")
 
 
-class DetailsAdminMixin(ReadOnlyAdmin):
+class DetailsAdminMixin(PayerAdminMixin, ReadOnlyAdmin):
     """The page of one payment: its explanation, its fields, all read-only, and its timeline."""
 
     change_form_template = "admin/payments_pages/transaction/change_form.html"
-    fields_of_payer = ("customer_email", "ip_address")
     fields_of_service = (
-        "payment", "paid", "message", "gateway_response", "channel", "mode", "remote_id",
-        "paid_fees", "paid_moment", "made_moment", "verified_moment",
+        ("message", "gateway_response"), ("channel", "mode"), ("paid_fees", "remote_id"),
+        ("made_moment", "verified_moment"),
     )  # fmt: skip
     raw_fields = (
         "kept_customer", "kept_authorization", "kept_metadata", "kept_log", "kept_unreadable",
@@ -64,15 +68,16 @@ class DetailsAdminMixin(ReadOnlyAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
         """Return the page's sections; the payer's data only if the reader may see customers."""
         shown = sees_customers(request)
-        payer = self.fields_of_payer if shown else ("masked_email",)
+        payer = self.fields_of_payer if shown else self.masked_fields_of_payer
         parts: list[tuple[str, dict[str, Any]]] = [
-            (_("What it pays for"), {"fields": ("page_link", "expected", "known_by")}),
-            (_("What the service said"), {"fields": self.fields_of_service}),
             (_("Payer"), {"fields": payer}),
+            (_("What it pays for"), {"fields": ("page_link", "expected", "known_by")}),
         ]
         fulfilment: Fulfilment | None = getattr(obj, "fulfilment", None)
         if fulfilment is not None:
             parts.append((_("Delivery"), {"fields": _fields_of_delivery(fulfilment)}))
+        said = {"fields": self.fields_of_service, "classes": ("collapse",)}
+        parts.append((_("What the service said"), said))
         if shown:
             raw = {"fields": self.raw_fields, "classes": ("collapse",)}
             parts.append((_("As the service sent it"), raw))
@@ -92,6 +97,8 @@ class DetailsAdminMixin(ReadOnlyAdmin):
                 "timeline": build_timeline(
                     row, transaction, customers_shown=sees_customers(request)
                 ),
+                "who_else": who_else(request, transaction),
+                "payers_view": self._payers_view(request, transaction),
                 "headline": _headline(transaction),
                 "verification": self._verification_link(request, row),
             }
@@ -100,14 +107,27 @@ class DetailsAdminMixin(ReadOnlyAdmin):
     def _verification_link(self, request: HttpRequest, row: Verification | None) -> str:
         if row is None or not request.user.has_perm(permissions.VERIFICATIONS):
             return ""
-        return self.reverse("payments_pages_verification_change", row.pk)
+        return self.link_to("payments_pages_verification_change", row.pk)
+
+    def _payers_view(self, request: HttpRequest, transaction: Transaction) -> str:
+        """Return the address of the page that the payer sees; "" if the site has no such view.
+
+        It is sent to payers, so it does not depend on the language of the reader.
+        """
+        try:
+            with override(settings.LANGUAGE_CODE):
+                path = reverse(conf.result_view, kwargs={"token": transaction.token})
+        except NoReverseMatch:
+            return ""
+        return f"{conf.site_url}{path}" if conf.site_url else request.build_absolute_uri(path)
 
     @admin.display(description=gettext_lazy("payment page"))
     def page_link(self, transaction: Transaction) -> SafeString | str:
         if transaction.page is None:
             return "–"
-        url = self.reverse("payments_pages_paymentpage_change", transaction.page.pk)
-        return format_html('<a href="{}">{}</a>', url, page_name(transaction.page))
+        name = page_name(transaction.page)
+        url = self.link_to("payments_pages_paymentpage_change", transaction.page.pk)
+        return format_html('<a href="{}">{}</a>', url, name) if url else name
 
     @admin.display(description=gettext_lazy("expected payment"))
     def expected(self, transaction: Transaction) -> SafeString | str:
@@ -157,23 +177,13 @@ class DetailsAdminMixin(ReadOnlyAdmin):
     def kept_authorization(self, transaction: Transaction) -> SafeString:
         return pretty(transaction.authorization)  # never with the reusable code: it is not stored
 
-    @admin.display(description=gettext_lazy("reason"))
-    def reason(self, transaction: Transaction) -> str:
-        row = _delivery_of(transaction)
-        return str(row.get_reason_display()) if row.reason else "–"
-
     @admin.display(description=gettext_lazy("attempts"))
     def attempts(self, transaction: Transaction) -> int:
         return _delivery_of(transaction).attempts
 
-    @admin.display(description=gettext_lazy("next try"))
-    # While a delivery runs: when its lease ends and another attempt may take over.
-    def next_try(self, transaction: Transaction) -> SafeString | str:
-        return format_time(_delivery_of(transaction).next_at) or "–"
-
     @admin.display(description=gettext_lazy("last error"))
     def last_error(self, transaction: Transaction) -> SafeString:
-        return quoted(_delivery_of(transaction).last_error)
+        return quoted_error(_delivery_of(transaction).last_error)
 
     @admin.display(description=gettext_lazy("decided by"))
     def decided(self, transaction: Transaction) -> SafeString | str:
@@ -181,10 +191,6 @@ class DetailsAdminMixin(ReadOnlyAdmin):
         if not row.decided_by:
             return "–"
         return format_html("<bdi>{}</bdi>: {}", row.decided_by, quoted(row.note))
-
-    @admin.display(description=gettext_lazy("delivered at"))
-    def given(self, transaction: Transaction) -> SafeString | str:
-        return format_time(_delivery_of(transaction).delivered_at) or "–"
 
     @admin.display(description=gettext_lazy("idempotency key"))
     def key(self, transaction: Transaction) -> SafeString:
@@ -204,15 +210,12 @@ def _headline(transaction: Transaction) -> dict[str, Any]:
 
 
 def _fields_of_delivery(fulfilment: Fulfilment) -> list[str]:
-    """Name the fields of a delivery that are not empty."""
+    """Name the fields of a delivery that are not empty, and that the explanation does not have."""
+    explained = fulfilment.state in {FulfilmentState.FAILED, FulfilmentState.HELD}
     values = {
-        "delivery": True,
-        "reason": fulfilment.reason,
         "attempts": True,
-        "next_try": fulfilment.next_at,
-        "last_error": fulfilment.last_error,
-        "decided": fulfilment.decided_by,
-        "given": fulfilment.delivered_at,
+        "last_error": fulfilment.last_error and not explained,
+        "decided": fulfilment.decided_by and fulfilment.state not in FulfilmentState.final(),
         "key": True,
     }
     return [name for name, value in values.items() if value]

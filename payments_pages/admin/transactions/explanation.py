@@ -15,13 +15,14 @@ from payments_pages.admin.formats import (
     money,
     price_of,
     quoted,
+    quoted_error,
 )
 from payments_pages.admin.transactions.holds import advice_of, facts_of
 from payments_pages.choices import FulfilmentState, VerificationState
 from payments_pages.conf import conf
 from payments_pages.confirmation import is_quiet
-from payments_pages.models import Fulfilment, FulfilmentQuerySet, Transaction, Verification
-from payments_pages.staff import is_of_other_mode
+from payments_pages.models import Fulfilment, Transaction, Verification
+from payments_pages.staff import is_of_other_mode, may_reopen
 
 __all__ = ["Explanation", "explain_payment"]
 
@@ -46,7 +47,7 @@ def explain_payment(transaction: Transaction, verification: Verification | None)
         return _unpaid(transaction, verification)
     if fulfilment.state == FulfilmentState.HELD:
         return _held(transaction, fulfilment, verification)
-    if fulfilment.state in FulfilmentQuerySet.open_states and is_of_other_mode(fulfilment):
+    if fulfilment.state in FulfilmentState.open() and is_of_other_mode(fulfilment):
         return _left(transaction)
     build = _STATES.get(fulfilment.state)
     if build is None:
@@ -152,6 +153,8 @@ def _delivered(transaction: Transaction, fulfilment: Fulfilment) -> Explanation:
         )
     if fulfilment.overpaid:
         sentences.append(_overpaid(transaction))
+    if transaction.status == "success" and fulfilment.money_back_unseen:
+        return _disputed(fulfilment, sentences)
     if transaction.status == "success":
         return Explanation(kind="good", heading=_("Delivered"), sentences=tuple(sentences))
     sentences.append(
@@ -162,11 +165,34 @@ def _delivered(transaction: Transaction, fulfilment: Fulfilment) -> Explanation:
             status=ltr(transaction.status),
         )
     )
+    unseen = fulfilment.money_back_unseen
+    advice = _("Decide with the payer whether the value must be returned. Then mark it as seen.")
     return Explanation(
-        kind="attention",
+        kind="attention" if unseen else "ended",
         heading=_("Delivered, but no longer paid"),
         sentences=tuple(sentences),
-        advice=(_("Decide with the payer whether the value must be returned."),),
+        advice=(advice,) if unseen else (),
+    )
+
+
+def _disputed(fulfilment: Fulfilment, sentences: list[str]) -> Explanation:
+    told = format_sentence(
+        _(
+            "The service told of a refund or a dispute at {time}. It still calls the payment a "
+            "success: only a part of the money may have gone back."
+        ),
+        time=format_time(fulfilment.money_back_at),
+    )
+    return Explanation(
+        kind="attention",
+        heading=_("Delivered, then refunded or disputed"),
+        sentences=(*sentences, told),
+        advice=(
+            _(
+                "Look the payment up at the service, and decide whether the value must be returned. "
+                "Then mark it as seen."
+            ),
+        ),
     )
 
 
@@ -188,7 +214,7 @@ def _failed(_transaction: Transaction, fulfilment: Fulfilment) -> Explanation:
         _("Attempt {number} of {most} failed: {error}"),
         number=fulfilment.attempts,
         most=conf.max_attempts,
-        error=quoted(fulfilment.last_error),
+        error=quoted_error(fulfilment.last_error),
     )
     again = format_sentence(
         _("It is retried automatically at {time}."), time=format_time(fulfilment.next_at)
@@ -201,7 +227,7 @@ def _failed(_transaction: Transaction, fulfilment: Fulfilment) -> Explanation:
     )
 
 
-def _rejected(_transaction: Transaction, fulfilment: Fulfilment) -> Explanation:
+def _rejected(transaction: Transaction, fulfilment: Fulfilment) -> Explanation:
     by = format_sentence(
         _("{person} rejected it: {note}"),
         person=_person(fulfilment),
@@ -211,7 +237,14 @@ def _rejected(_transaction: Transaction, fulfilment: Fulfilment) -> Explanation:
         kind="ended",
         heading=_("Paid, rejected by staff"),
         sentences=(by, _("Nothing was delivered, and nothing will be.")),
-        advice=(_("Rejecting does not refund the payer: refund the payment at the service."),),
+        advice=(
+            _("Rejecting does not refund the payer: refund the payment at the service."),
+            *(
+                (_("If it was a mistake, take the rejection back."),)
+                if may_reopen(transaction)
+                else ()
+            ),
+        ),
     )
 
 

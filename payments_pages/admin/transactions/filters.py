@@ -14,15 +14,16 @@ from django.utils.translation import gettext_lazy
 from payments_pages.choices import FulfilmentState, Reason
 from payments_pages.confirmation import loud_holds
 from payments_pages.models import Fulfilment, Transaction
+from payments_pages.staff import day_bounds, told_of_money_back
 
-__all__ = ["DELIVERY_REASONS", "DeliveryFilter", "HoldFilter"]
+__all__ = ["DELIVERY_REASONS", "DeliveryFilter", "HoldFilter", "MoneyBackFilter"]
 
 DELIVERY_REASONS = (Reason.ATTEMPTS_SPENT, Reason.PERMANENT_ERROR)
 """Reasons of a hold that come from the handler, not from the policy."""
 
 
 class DeliveryFilter(admin.ChoicesFieldListFilter):
-    """By the state of the fulfilment, with the title of the list's column."""
+    """A filter by the state of the fulfilment, with the title of the list's column."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -30,7 +31,7 @@ class DeliveryFilter(admin.ChoicesFieldListFilter):
 
 
 class HoldFilter(admin.SimpleListFilter):
-    """By the reason of a hold, or by one of the two kinds of reasons.
+    """A filter by the reason of a hold, or by one of the two kinds of reasons.
 
     `held=decision`: the policy held it for staff. `held=delivery`: the handler could not deliver.
     """
@@ -60,3 +61,31 @@ class HoldFilter(admin.SimpleListFilter):
         kinds = {self.decision: loud_holds(), self.delivery: Q(reason__in=DELIVERY_REASONS)}
         found = held.filter(kinds.get(chosen, Q(reason=chosen)))
         return queryset.filter(fulfilment__in=found)
+
+
+class MoneyBackFilter(admin.SimpleListFilter):
+    """A filter of what was reversed, refunded or disputed."""
+
+    title = gettext_lazy("refund or dispute")
+    parameter_name = "money_back"
+    unseen = "unseen"
+    recent = "recent"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the choices: until staff have seen it, or in the days of the totals."""
+        return [
+            (self.unseen, _("Delivered, not yet seen by staff")),
+            (self.recent, _("Told in the last 30 days")),
+        ]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[Transaction]
+    ) -> QuerySet[Transaction] | None:
+        """Filter the list; another value finds nothing."""
+        chosen = self.value()
+        if chosen is None:
+            return None
+        if chosen == self.recent:
+            return queryset.filter(told_of_money_back(day_bounds()[0]))
+        found = Fulfilment.objects.using(queryset.db).money_back()
+        return queryset.filter(fulfilment__in=found) if chosen == self.unseen else queryset.none()

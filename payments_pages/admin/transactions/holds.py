@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -17,13 +18,15 @@ from payments_pages.admin.formats import (
     paid_of,
     price_of,
     quoted,
+    quoted_error,
 )
 from payments_pages.choices import Attributed, Reason
 from payments_pages.conf import conf
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
+from payments_pages.money import fold_currency
 from payments_pages.staff import may_attribute
 
-__all__ = ["advice_of", "facts_of"]
+__all__ = ["advice_of", "facts_of", "still_held"]
 
 _ADVICE: Final[Mapping[str, object]] = {
     Reason.UNATTRIBUTED: gettext_lazy(
@@ -62,6 +65,9 @@ _ADVICE: Final[Mapping[str, object]] = {
         "The money went back to the payer: reject the payment to close it."
     ),
     Reason.ATTEMPTS_SPENT: gettext_lazy("Fix the cause, then try the delivery again."),
+    Reason.TAKEN_BACK: gettext_lazy(
+        "Ask the service again: the rules then decide anew. Or approve it, or reject it again."
+    ),
     Reason.PERMANENT_ERROR: gettext_lazy(
         "If the cause can be fixed, fix it and try the delivery again; if not, reject the payment "
         "and refund the payer."
@@ -72,6 +78,11 @@ _ADVICE: Final[Mapping[str, object]] = {
 def advice_of(transaction: Transaction, fulfilment: Fulfilment) -> tuple[str, ...]:
     """Say what staff can do about a hold, whether or not the reader has the permission."""
     advice = _ADVICE.get(fulfilment.reason)
+    if fulfilment.reason == Reason.MODE_MISMATCH and not transaction.domain:
+        advice = _(
+            "Look the payment up at the service. If it is a {mode} payment, approve it; if not, "
+            "reject it."
+        ).format(mode=mode_name(conf.mode_or_blank) or "–")
     said: tuple[str, ...] = (str(advice),) if advice is not None else ()
     other_page = fulfilment.reason != Reason.UNATTRIBUTED and may_attribute(transaction)
     if other_page:
@@ -83,6 +94,20 @@ def advice_of(transaction: Transaction, fulfilment: Fulfilment) -> tuple[str, ..
     return said
 
 
+def still_held(transaction: Transaction, page: PaymentPage) -> SafeString:
+    """Say why a payment is still held after staff attributed it to a page."""
+    rows = Fulfilment.objects.primary().filter(transaction=transaction)
+    reason = rows.values_list("reason", flat=True).first() or Reason.NONE
+    name = format_html('<bdi dir="auto">{}</bdi>', page.name)
+    match reason:
+        case Reason.AMOUNT_MISMATCH:
+            return format_sentence(_("still held: paid less than {page} costs"), page=name)
+        case Reason.CURRENCY_MISMATCH:
+            return format_sentence(_("still held: {page} is sold in another currency"), page=name)
+    told = dict(Reason.choices).get(reason, reason)
+    return format_sentence(_("still held: {reason}"), reason=told)
+
+
 def facts_of(
     transaction: Transaction, fulfilment: Fulfilment, verification: Verification | None
 ) -> str:
@@ -91,7 +116,32 @@ def facts_of(
         return _off_sale(transaction)
     if fulfilment.reason == Reason.OTHER_SITE:
         return _elsewhere(transaction)
+    if told := _delivery_facts(transaction, fulfilment):
+        return told
     return _money_facts(transaction, fulfilment, verification)
+
+
+def _delivery_facts(transaction: Transaction, fulfilment: Fulfilment) -> str:
+    """Say what kept an accepted payment from being delivered; "" if the policy held it."""
+    match fulfilment.reason:
+        case Reason.ATTEMPTS_SPENT:
+            return format_sentence(
+                _("All {number} attempts to deliver failed. The last one said: {error}"),
+                number=fulfilment.attempts,
+                error=quoted_error(fulfilment.last_error),
+            )
+        case Reason.TAKEN_BACK:
+            return format_sentence(
+                _("The rules had accepted it: {paid} was paid. It was rejected before it was "
+                  "delivered, and the rejection was taken back."),
+                paid=paid_of(transaction),
+            )  # fmt: skip
+        case Reason.PERMANENT_ERROR:
+            return format_sentence(
+                _("The site's own code says that it cannot deliver this: {error}"),
+                error=quoted_error(fulfilment.last_error),
+            )
+    return ""
 
 
 def _money_facts(  # noqa: PLR0911 - one return per reason
@@ -107,6 +157,8 @@ def _money_facts(  # noqa: PLR0911 - one return per reason
                   "payer did not return through a page's own address."),
                 paid=paid,
             )  # fmt: skip
+        case Reason.MODE_MISMATCH if not transaction.domain:
+            return _("The service does not say whether this is a test payment or a live one.")
         case Reason.MODE_MISMATCH:
             return format_sentence(
                 _("It was paid in {mode} mode, and this site takes {ours} payments only."),
@@ -131,17 +183,6 @@ def _money_facts(  # noqa: PLR0911 - one return per reason
                   "nothing was delivered."),
                 status=ltr(transaction.status),
             )  # fmt: skip
-        case Reason.ATTEMPTS_SPENT:
-            return format_sentence(
-                _("All {number} attempts to deliver failed. The last one said: {error}"),
-                number=fulfilment.attempts,
-                error=quoted(fulfilment.last_error),
-            )
-        case Reason.PERMANENT_ERROR:
-            return format_sentence(
-                _("The site's own code says that it cannot deliver this: {error}"),
-                error=quoted(fulfilment.last_error),
-            )
     return format_sentence(_("Paid {paid}; expected {expected}."), paid=paid, expected=expected)
 
 
@@ -150,7 +191,7 @@ def _too_little(
 ) -> str:
     if (
         price
-        and price[1].upper() == transaction.currency.upper()
+        and fold_currency(price[1]) == fold_currency(transaction.currency)
         and price[0]
         and transaction.amount
     ):
@@ -237,5 +278,5 @@ def _duplicate(transaction: Transaction) -> str:
     )
     return format_sentence(
         _("What it pays for has already been paid by {reference}. This is a second payment."),
-        reference=ltr(first.reference) if first else _("another transaction"),
+        reference=ltr(first.reference) if first else _("another payment"),
     )

@@ -13,17 +13,18 @@ from django.utils.translation import gettext_lazy
 
 from payments_pages.admin import permissions
 from payments_pages.admin.errors import database_busy_message, explain
+from payments_pages.admin.formats import quoted_error
 from payments_pages.admin.transactions.action_views import actor_name
 from payments_pages.choices import Outcome
 from payments_pages.confirmation import Confirmation
 from payments_pages.exceptions import InvalidReference, PaymentsPagesError
+from payments_pages.marks import clean_pasted
 from payments_pages.models import Verification
-from payments_pages.references import check_reference, reference_key
+from payments_pages.references import LONGEST, check_reference, reference_key
 from payments_pages.staff import verify_reference
 
 __all__ = ["ReferenceForm", "Result", "verify_reference_view"]
 
-_GOOD = frozenset({Outcome.DELIVERED, Outcome.ALREADY_DELIVERED})
 _EXPLANATIONS = {
     Outcome.UNKNOWN: gettext_lazy(
         "The service does not know this reference now. Check each letter, small and capital. "
@@ -62,7 +63,7 @@ class ReferenceForm(forms.Form):
     def clean_reference(self) -> str:
         """Return the reference; raise `ValidationError` if the text cannot be one."""
         try:
-            return check_reference(self.cleaned_data["reference"])
+            return check_reference(clean_pasted(self.cleaned_data["reference"]))
         except InvalidReference as error:
             message = _("This cannot be a reference: it has other characters, or is too long.")
             raise forms.ValidationError(message) from error
@@ -70,7 +71,10 @@ class ReferenceForm(forms.Form):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What staff read afterwards. `kind` is "good", "attention" or "error"; `link` may be ""."""
+    """The result that staff read. `kind` is "good", "attention" or "error"; `link` may be "".
+
+    `stop_url` is blank, or takes a POST that ends the questions about a mistyped reference.
+    """
 
     kind: str
     outcome: str
@@ -78,13 +82,25 @@ class Result:
     trouble: str = ""
     link: str = ""
     link_text: str = ""
+    stop_url: str = ""
+
+
+def _stop_url(model_admin: Any, request: HttpRequest, row: Verification | None) -> str:
+    """Return the URL that ends the questions about a reference; "" if its list is not to be seen."""
+    if row is None or not request.user.has_perm(permissions.VERIFICATIONS):
+        return ""
+    url: str = model_admin.link_to("payments_pages_verification_stop", row.pk)
+    return url
 
 
 def verify_reference_view(model_admin: Any, request: HttpRequest) -> HttpResponse:
     """Ask for a reference (GET), or verify it as every door does and show the outcome (POST)."""
     if not request.user.has_perm(permissions.VERIFY):
         raise PermissionDenied
-    form = ReferenceForm(request.POST if request.method == "POST" else None)
+    asked = clean_pasted(request.GET.get("reference", ""))  # what the list did not find
+    form = ReferenceForm(
+        request.POST if request.method == "POST" else None, initial={"reference": asked[:LONGEST]}
+    )
     result = _verify(model_admin, request, form) if form.is_valid() else None
     context = {
         **model_admin.admin_site.each_context(request),
@@ -116,20 +132,20 @@ def _result(
 ) -> Result:
     url, link_text = "", ""
     if found.transaction is not None:
-        model_admin.log_change(request, found.transaction, f"verify: {found.outcome.label}")
         if model_admin.has_view_permission(request):
             url = model_admin.reverse("payments_pages_transaction_change", found.transaction.pk)
             link_text = _("Open the payment")
     elif row is not None and request.user.has_perm(permissions.VERIFICATIONS):
-        url = model_admin.reverse("payments_pages_verification_change", row.pk)
-        link_text = _("View verification")
+        url = model_admin.link_to("payments_pages_verification_change", row.pk)
+        link_text = _("Open the reference")
     unavailable = found.outcome == Outcome.UNAVAILABLE
     later = unavailable or found.outcome == Outcome.UNKNOWN
     return Result(
-        kind="good" if found.outcome in _GOOD else "error" if later else "attention",
+        kind="good" if found.outcome in Outcome.given() else "error" if later else "attention",
         outcome=str(found.outcome.label),
         explanation=str(_EXPLANATIONS.get(found.outcome, "")),
-        trouble=row.last_error if row is not None and unavailable else "",
+        trouble=quoted_error(row.last_error) if row is not None and unavailable else "",
+        stop_url=_stop_url(model_admin, request, row) if found.outcome == Outcome.UNKNOWN else "",
         link=url,
         link_text=link_text,
     )

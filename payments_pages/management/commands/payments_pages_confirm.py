@@ -1,13 +1,15 @@
 """Confirm references by hand."""
 
 import datetime as dt
+import json
+import sys
 from argparse import ArgumentParser
 from collections import Counter
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, InterfaceError
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.dateparse import parse_date, parse_datetime
 
 from payments_pages import staff
@@ -17,6 +19,7 @@ from payments_pages.db import is_transient, renew_connections
 from payments_pages.exceptions import InvalidReference, UnusableKey
 from payments_pages.management.progress import Progress
 from payments_pages.management.reference_files import ReferenceFile, read_references
+from payments_pages.marks import clean_pasted
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.pages import slug_key
 from payments_pages.references import reference_key
@@ -25,8 +28,6 @@ __all__ = ["Command"]
 
 NAME = "payments_pages_confirm"
 """The actor in the timeline when `--page` names the page."""
-
-_GIVEN = frozenset({Outcome.DELIVERED, Outcome.ALREADY_DELIVERED})
 
 
 class Command(BaseCommand):
@@ -38,6 +39,16 @@ class Command(BaseCommand):
         "input), or --pending for all that this site is still asking about. Exit code 1: at least "
         "one is not delivered."
     )
+
+    _in_shell = False
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        """Run for a terminal or cron, where "not delivered" is an answer and no error.
+
+        Code that calls the command gets a `CommandError` instead: `SystemExit` would end a worker.
+        """
+        self._in_shell = True
+        super().run_from_argv(argv)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add where the references come from."""
@@ -62,7 +73,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Confirm each; print a line for each that is not delivered, and one summary line."""
+        """Confirm each; print a line for each, and a summary."""
         if options["since"] and not options["pending"]:
             raise CommandError("--since needs --pending.")
         if options["column"] and not options["file"]:
@@ -73,26 +84,32 @@ class Command(BaseCommand):
         file = ReferenceFile()
         if options["file"]:
             file = read_references(options["file"], options["column"])
-        references = dict.fromkeys(options["references"]) | file.references
+        references = dict.fromkeys(map(clean_pasted, options["references"])) | file.references
         if options["pending"]:
             since = _moment(options["since"])
             references |= dict.fromkeys(waiting_references(since=since))
         for row in file.unreadable:
-            self.stdout.write(f"{row}: unreadable")
+            self.stdout.write(f"{row}: {_UNREADABLE}")
         counts = self._confirm_all(list(references), refresh=options["refresh"], page=page)
-        counts["unreadable"] += len(file.unreadable)
+        counts[_UNREADABLE] += len(file.unreadable)
         self._sum_up(+counts, file.left_out)
 
     def _sum_up(self, counts: Counter[str], left_out: Counter[str]) -> None:
-        given = sum(counts[outcome] for outcome in _GIVEN)
-        parts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
-        summary = f"{given} of {counts.total()} delivered" + (f": {parts}." if parts else ".")
+        given = sum(counts[_words(outcome)] for outcome in Outcome.given())
+        summary = f"{given} of {counts.total()} delivered"
+        if counts.total() > 1:
+            lines = [f"  {count} {words}" for words, count in sorted(counts.items())]
+            summary = "\n".join((f"{summary}:", *lines))
+        else:
+            summary += "."
         if left_out:
             parts = ", ".join(f"{count} {why}" for why, count in sorted(left_out.items()))
-            summary += f" Left out of the file: {parts}."
-        if given < counts.total():
-            raise CommandError(summary)
+            summary += f"\nLeft out of the file: {parts}."
         self.stdout.write(summary)
+        if given < counts.total():
+            if self._in_shell:
+                sys.exit(1)
+            raise CommandError(summary)
 
     def _confirm_all(
         self, references: list[str], *, refresh: bool, page: PaymentPage | None
@@ -103,35 +120,57 @@ class Command(BaseCommand):
             line.show(f"{number} of {len(references)} …")
             renew_connections()
             outcome, reason = _confirm(reference, refresh=refresh, page=page)
-            counts[outcome] += 1
-            if outcome not in _GIVEN:
-                line.clear()
-                self.stdout.write(": ".join(filter(None, (reference, outcome, reason))))
-        line.clear()
+            words = _words(outcome)
+            counts[words] += 1
+            line.clear()
+            self.stdout.write(": ".join(filter(None, (_shown(reference), words, _words(reason)))))
         return counts
 
 
-def _confirm(reference: str, *, refresh: bool, page: PaymentPage | None) -> tuple[str, str]:
-    """Return the outcome, and the reason if the payment is held although `--page` names a page."""
+_UNREADABLE = "unreadable"
+
+
+def _shown(reference: str) -> str:
+    """Return a reference for the terminal: one that does not print is written with escapes.
+
+    Bytes that are not UTF-8 stop the output, and control characters move the cursor.
+    """
+    return reference if reference and reference.isprintable() else json.dumps(reference)
+
+
+def _words(choice: Outcome | Reason | None) -> str:
+    """Return the words for an outcome or a reason, in English like all that the commands print."""
+    if choice is Reason.NONE:
+        return ""
+    if choice is None:
+        return "no valid reference"
+    with translation.override(None):
+        return str(choice.label)
+
+
+def _confirm(
+    reference: str, *, refresh: bool, page: PaymentPage | None
+) -> tuple[Outcome | None, Reason]:
+    """Return the outcome, and why the payment is held if it is; None for no valid reference."""
     try:
-        outcome = confirm_payment(
+        found = confirm_payment(
             reference, door=Door.COMMAND, refresh=refresh, vouched=True, deliver_now=True
-        ).outcome
+        )
     except InvalidReference:
-        return "invalid", ""
-    if outcome is not Outcome.HELD or page is None:
-        return str(outcome), ""
+        return None, Reason.NONE
+    outcome, row = found.outcome, found.fulfilment
+    if outcome is not Outcome.HELD or row is None:
+        return outcome, Reason.NONE
     try:
-        row = _row(reference)
-        if row.reason == Reason.UNATTRIBUTED:
+        if page is not None and row.reason == Reason.UNATTRIBUTED:
             attributed = staff.attribute(row.transaction, page=page, actor=NAME, door=Door.COMMAND)
             outcome = attributed or outcome
             row = _row(reference)
     except (DatabaseError, InterfaceError) as error:
         if not is_transient(error):
             raise
-        return str(Outcome.UNAVAILABLE), ""
-    return str(outcome), str(row.reason) if outcome is Outcome.HELD else ""
+        return Outcome.UNAVAILABLE, Reason.NONE
+    return outcome, Reason(row.reason) if outcome is Outcome.HELD else Reason.NONE
 
 
 def _row(reference: str) -> Fulfilment:
@@ -141,7 +180,7 @@ def _row(reference: str) -> Fulfilment:
 
 def _page(slug: str) -> PaymentPage:
     try:
-        page = PaymentPage.objects.primary().filter(slug_key=slug_key(slug)).first()
+        page = PaymentPage.objects.primary().filter(slug_key=slug_key(clean_pasted(slug))).first()
     except UnusableKey as error:
         raise CommandError(str(error)) from error
     if page is None:

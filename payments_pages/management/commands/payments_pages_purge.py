@@ -9,22 +9,30 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from payments_pages.management.progress import Progress
-from payments_pages.staff import SHORTEST, forget_payers, purge_events, purge_lapsed
+from payments_pages.staff import (
+    SHORTEST,
+    forget_old_cards,
+    forget_payers,
+    purge_events,
+    purge_lapsed,
+)
 
 __all__ = ["Command"]
 
-WORK: dict[str, tuple[Callable[..., int], str]] = {
-    "events": (purge_events, "events"),
-    "lapsed": (purge_lapsed, "references given up"),
-    "payers": (forget_payers, "payers forgotten"),
+WORK: dict[str, tuple[tuple[Callable[..., int], str], ...]] = {
+    "events": ((purge_events, "events"),),
+    "lapsed": ((purge_lapsed, "references given up"),),
+    "payers": ((forget_payers, "payers forgotten"), (forget_old_cards, "saved cards")),
 }
+"""For each kind of data its functions, and what they count."""
 
 
 class Command(BaseCommand):
     """The command: purges only the kinds of data that its options name."""
 
     help = (
-        "Delete old events and references given up, and blank payers' data of old payments. "
+        "Delete old events, references given up and saved cards that nobody has paid with for so "
+        "long, and blank payers' data of old payments. "
         "Nothing is deleted that keeps a payment from being delivered twice. Without options "
         "nothing is done. May be stopped at any time and run again."
     )
@@ -34,7 +42,8 @@ class Command(BaseCommand):
         texts = {
             "events": "delete lines of the timeline of that age",
             "lapsed": "delete references of that age that were given up without a transaction",
-            "payers": "blank payers' data in payments of that age that are done with",
+            "payers": "blank payers' data in payments of that age that are done with, and delete "
+            "saved cards that were last paid with before",
         }
         for kind, text in texts.items():
             parser.add_argument(
@@ -58,10 +67,8 @@ class Command(BaseCommand):
             return
         line = Progress(self.stdout)
         parts = []
-        for kind, age in ages.items():
-            if age is None:
-                continue
-            purge, name = WORK[kind]
+        chosen = [(age, *one) for kind, age in ages.items() if age for one in WORK[kind]]
+        for age, purge, name in chosen:
             count = purge(
                 age,
                 batch=options["batch"],

@@ -4,6 +4,7 @@ import logging
 import signal
 import time
 from argparse import ArgumentParser
+from math import inf
 from types import FrameType
 from typing import Any
 
@@ -13,11 +14,17 @@ from django.db import DatabaseError, InterfaceError, close_old_connections
 from payments_pages.conf import conf
 from payments_pages.confirmation import SweepReport, oldest_due, sweep_due
 from payments_pages.db import is_transient
+from payments_pages.exceptions import OtherSite
+from payments_pages.limits import LEAST_CALLS
 from payments_pages.management.progress import Progress
+from payments_pages.staff import keep_some_days
 
 __all__ = ["Command"]
 
 logger = logging.getLogger("payments_pages.sweeping")
+
+SECONDS = 50.0
+"""The time limit of a run by cron, which starts one every minute. A row that is begun is finished."""
 
 
 class Command(BaseCommand):
@@ -25,7 +32,8 @@ class Command(BaseCommand):
 
     help = (
         "Ask the service about waiting references and make the deliveries that are due. "
-        "Run it every minute by cron, or with --watch as a service. Any number may run at once. "
+        "Run it every minute by cron, or with --watch as a service. Any number may run at once: "
+        "they share the work. "
         "Exit code 1: some rows raised an error; they stay due."
     )
 
@@ -42,31 +50,53 @@ class Command(BaseCommand):
             "exit code 1 when that is more than OVERDUE",
         )
         parser.add_argument("--batch", type=int, default=100, help="rows read at a time")
+        parser.add_argument(
+            "--seconds",
+            type=float,
+            help="begin no further row after so many seconds, and say what is left; "
+            f"{SECONDS:.0f} unless --watch is given",
+        )
+        parser.add_argument(
+            "--jobs",
+            type=int,
+            default=1,
+            help="threads that share the work; at most MAX_CALLS, because no more may wait for "
+            "the service at the same time",
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Sweep; with --watch, end after the row in hand when told to stop."""
         if options["batch"] < 1 or options["interval"] <= 0:
             raise CommandError("--batch and --interval must be above zero.")
+        seconds = options["seconds"]
+        if options["jobs"] < 1 or (seconds is not None and seconds <= 0):
+            raise CommandError("--jobs and --seconds must be above zero.")
         if options["age"]:
             self._print_age()
             return
+        places = conf.limits.max_calls or LEAST_CALLS
+        if options["jobs"] > places:
+            raise CommandError(
+                f"--jobs must not be above MAX_CALLS, which is {places}: the others "
+                "could not ask the service. Run more sweeps, or raise MAX_CALLS for this command."
+            )
         if not options["watch"]:
-            report = self._sweep(options["batch"], _Stop())
+            report = self._sweep(options, _Stop())
             if report.errors:
                 raise CommandError(f"{report.errors} rows raised an error; see the log.")
             return
         stop = _Stop()
         stop.on_signals()
         while not stop.asked:
-            self._sweep_if_possible(options["batch"], stop)
+            self._sweep_if_possible(options, stop)
             stop.sleep(options["interval"])
         self.stdout.write("Stopped.")
 
-    def _sweep_if_possible(self, batch: int, stop: "_Stop") -> None:
+    def _sweep_if_possible(self, options: dict[str, Any], stop: "_Stop") -> None:
         """Sweep once; go on after a database error, because nobody else would finish the work."""
         close_old_connections()
         try:
-            self._sweep(batch, stop, quiet=True)
+            self._sweep(options, stop)
         except (DatabaseError, InterfaceError) as error:
             if not is_transient(error):
                 raise
@@ -81,16 +111,29 @@ class Command(BaseCommand):
                 f"The oldest due row has waited for {seconds} s: is a sweep running?"
             )
 
-    def _sweep(self, batch: int, stop: "_Stop", *, quiet: bool = False) -> SweepReport:
+    def _sweep(self, options: dict[str, Any], stop: "_Stop") -> SweepReport:
         line = Progress(self.stdout)
+        try:
+            return self._take(options, stop, line)
+        except OtherSite as error:
+            raise CommandError(str(error)) from error
+
+    def _take(self, options: dict[str, Any], stop: "_Stop", line: Progress) -> SweepReport:
         report = sweep_due(
-            batch=batch,
+            batch=options["batch"],
+            seconds=options["seconds"] or (inf if options["watch"] else SECONDS),
+            jobs=options["jobs"],
             progress=lambda report: line.show(f"{report.taken} taken …"),
             stop=lambda: stop.asked,
         )
         line.clear()
-        if report.taken or report.purged or not quiet:
+        if report.taken or report.purged or (_waiting(report) and not options["watch"]):
             self.stdout.write(_summary(report))
+        elif not _waiting(report) and options["verbosity"] > 1:
+            # Otherwise silent: cron sends what is printed by e-mail, once a minute.
+            self.stdout.write("Nothing was due.")
+        if not stop.asked:
+            keep_some_days()
         return report
 
 
@@ -100,7 +143,16 @@ def _summary(report: SweepReport) -> str:
         parts.append(f"{report.errors} errors")
     if report.purged:
         parts.append(f"{report.purged} unknown forgotten")
-    said = f"Swept {report.taken}" + (f": {', '.join(parts)}." if parts else ".")
+    return f"Swept {report.taken}" + (f": {', '.join(parts)}." if parts else ".") + _waiting(report)
+
+
+def _waiting(report: SweepReport) -> str:
+    """Return what is to be said of rows that were not taken; blank if there is nothing."""
+    said = ""
+    if report.left:
+        said += f" The time is over: {report.left} due rows are left for the next sweep."
+    if report.unasked:
+        said += f" The service keeps failing: {report.unasked} references wait until it answers."
     if report.overrun:
         said += f" {report.overrun} deliveries have run for longer than their lease."
     if report.other_mode:

@@ -14,6 +14,11 @@ from payments_pages.pages import pages_of_equal_price, sync_pages
 __all__ = ["Command"]
 
 
+_MIRRORED = "What was read until then is mirrored."
+_NAMED = 20
+"""The most pages of one price that are named."""
+
+
 class Command(BaseCommand):
     """The command: updates the pages from the service's list."""
 
@@ -32,9 +37,8 @@ class Command(BaseCommand):
             )
         except ServiceError as error:
             line.clear()
-            raise CommandError(
-                f"The listing broke off: {error} What was read until then is mirrored."
-            ) from error
+            read = "Nothing was written." if options["dry_run"] else _MIRRORED
+            raise CommandError(f"The listing broke off: {error} {read}") from error
         line.clear()
         would = "Would have synced" if options["dry_run"] else "Synced"
         self.stdout.write(
@@ -53,8 +57,10 @@ class Command(BaseCommand):
             self.stderr.write(
                 f"Not confirmed by the service: {slug}. Create it again, or ignore it."
             )
-        for currency, amount, pages in pages_of_equal_price():
+        for currency, amount, slugs in pages_of_equal_price():
             price = format_amount(amount, currency, conf.exponents)
+            more = f" and {len(slugs) - _NAMED} more" if len(slugs) > _NAMED else ""
             self.stderr.write(
-                f"{pages} active pages cost {price}: the amount does not tell them apart."
+                f"{len(slugs)} active pages cost {price}: {', '.join(slugs[:_NAMED])}{more}. "
+                "The amount does not tell them apart."
             )

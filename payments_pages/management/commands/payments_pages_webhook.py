@@ -4,18 +4,21 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-import requests
 from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
 
+from payments_pages.client import visit
 from payments_pages.conf import conf
-from payments_pages.exceptions import InvalidReference, UnusableKey
+from payments_pages.exceptions import InvalidReference, ServiceError, UnusableKey
+from payments_pages.limits import Limits
+from payments_pages.marks import clean_pasted
 from payments_pages.references import check_reference
 from payments_pages.signatures import ALGORITHMS, sign
 
 __all__ = ["Command"]
 
-TIMEOUT = 30
+PATIENT = Limits(connect_timeout=10, read_timeout=30, deadline=40)
+"""The webhook asks the service and may deliver: this takes longer than a call of our own."""
 
 
 class Command(BaseCommand):
@@ -46,7 +49,7 @@ class Command(BaseCommand):
         if not conf.site_url and not options["url"]:
             raise CommandError("Set SITE_URL, or give --url.")
         try:
-            reference = check_reference(options["reference"])
+            reference = check_reference(clean_pasted(options["reference"]))
         except InvalidReference as error:
             raise CommandError(str(error)) from error
         url = options["url"] or conf.site_url + reverse("payments_pages:webhook")
@@ -57,11 +60,10 @@ class Command(BaseCommand):
             conf.webhook_header: sign(body, secrets[0], conf.webhook_algorithm),
         }
         try:
-            answer = requests.post(
-                url, data=body, headers=headers, timeout=TIMEOUT, allow_redirects=False
-            )
-        except requests.RequestException as error:
-            raise CommandError(f"{url} cannot be reached: {type(error).__name__}.") from error
-        self.stdout.write(f"{url} answered {answer.status_code}: {answer.text[:200]}")
-        if answer.status_code != 200:
+            answer = visit(url, method="POST", body=body, headers=headers, limits=PATIENT)
+        except ServiceError as error:
+            raise CommandError(f"{url} cannot be reached, or did not answer in time.") from error
+        told = answer.body.decode(errors="replace")[:200]
+        self.stdout.write(f"{url} answered {answer.status}: {told}")
+        if answer.status != 200:
             raise CommandError("The site did not accept the webhook.")

@@ -37,6 +37,7 @@
     let timer = 0;
     button.type = "button";
     button.className = "pp-copy-button";
+    button.title = texts.dataset.copy;
     name.className = "pp-unseen";
     name.dir = "auto";
     name.textContent = " " + place.dataset.name;
@@ -49,9 +50,13 @@
       const copied = navigator.clipboard ? navigator.clipboard.writeText(url) : Promise.reject(new Error());
       copied.then(function () {
         label.data = texts.dataset.copied;
+        button.classList.add("pp-copied");
         say(texts.dataset.copied);
         window.clearTimeout(timer);
-        timer = window.setTimeout(function () { label.data = texts.dataset.copy; }, 2000);
+        timer = window.setTimeout(function () {
+          label.data = texts.dataset.copy;
+          button.classList.remove("pp-copied");
+        }, 2000);
       }, function () { showForCopying(place, url); });
     });
   }

@@ -6,6 +6,7 @@ For the pictures of the docs, and for the tests that look at every screen.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from django.urls import reverse
 from playwright.sync_api import Page, Route
 
 from example_project.demo.control import Control
@@ -38,6 +39,7 @@ class Acts:
 
     def __init__(self, site: str, control: Control, screens: Iterable[Screen]) -> None:
         self._control = control
+        self._site = site
         self._urls = {screen.name: site + screen.path for screen in screens}
         self._changes = 0
 
@@ -49,8 +51,10 @@ class Acts:
             Shot("deactivate", lambda page: self._choose(page, "deactivate_pages", 1, 2)),
             Shot("activated", lambda page: self._choose(page, "activate_pages", -1, 0)),
             Shot("rejecting", self._reject_two),
+            Shot("cards-forget", self._forget_a_card),
             Shot("verified-by-hand", self._verify_what_is_down),
             Shot("page-refused", self._type_nonsense),
+            Shot("site-index", opened(self._site + reverse("admin:index"))),
         ]
 
     def _save_what_was_changed_elsewhere(self, page: Page) -> None:
@@ -83,6 +87,12 @@ class Acts:
         for row in (0, 1):
             page.locator("input.action-select").nth(row).check()
         page.locator("select[name=action]").select_option("reject_held")
+        _press(page, ".actions button[type=submit]")
+
+    def _forget_a_card(self, page: Page) -> None:
+        page.goto(self._urls["cards"])
+        page.locator("input.action-select").first.check()
+        page.locator("select[name=action]").select_option("forget_selected")
         _press(page, ".actions button[type=submit]")
 
     def _verify_what_is_down(self, page: Page) -> None:

@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
+from example_project.secret_key import random_card_key
 from payments_pages.sandbox import Sandbox
 from tests.support.chromium import find_chromium
 
@@ -42,7 +43,13 @@ def browser(
 def shop(live_server: Any, sandbox: Sandbox, settings: Any, configure: Any) -> str:
     """The example project over HTTP; returns its address."""
     settings.ROOT_URLCONF = "example_project.urls"
-    configure(SITE_URL=live_server.url, HANDLER="example_project.shop.handlers.deliver")
+    configure(
+        SITE_URL=live_server.url,
+        HANDLER="example_project.shop.handlers.deliver",
+        # The demo's history has a buyer who keeps a card.
+        SAVE_CARD="example_project.shop.cards.owner",
+        CARD_KEYS=[random_card_key()],
+    )
     User.objects.create_superuser("admin", "payer@example.test", "open sesame")
     return str(live_server.url)
 

@@ -14,6 +14,7 @@ from tests.acceptance.browser.acts import Acts, Shot, leave, opened
 from tests.acceptance.browser.axe import in_all_variants
 from tests.acceptance.browser.baseline import allowed
 from tests.acceptance.browser.staff import furnish, sign_in
+from tests.support.scale import chosen
 
 pytestmark = [
     pytest.mark.browser,
@@ -29,7 +30,8 @@ def furnished(shop: str, sandbox: Sandbox, settings: Any, tmp_path: Path) -> str
     return shop
 
 
-@pytest.fixture(params=["en", "ar", "he"])
+# Hebrew goes from right to left as Arabic does; its words are compared by catalogue.
+@pytest.fixture(params=chosen(["en", "ar", "he"], "en", "ar"))
 def language(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -78,7 +80,7 @@ def assert_nothing_beyond(
         assert answer.value.ok, shot.name
         assert page.locator("#content h1").count() == 1, shot.name
         assert page.locator("html").get_attribute("lang") == language, shot.name
-        for variant, found in in_all_variants(page):
+        for variant, found in in_all_variants(page, language):
             if sideways(page):
                 found |= {"sticks out sideways"}
             for finding in found - known:

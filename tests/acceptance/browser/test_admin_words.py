@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from example_project.demo.screens import admin_screens
-from payments_pages.models import PaymentPage, Transaction, Verification
+from payments_pages.models import PaymentPage, SavedCard, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from tests.acceptance.browser.staff import furnish, sign_in
 
@@ -24,11 +24,12 @@ pytestmark = [
 
 CODES = re.compile(
     r"""
-      \b(ILS|JOD|USD|EET|EEST|QR|CSV|SVG|PNG|Asia/Hebron)\b
+      \b(ILS|JOD|USD|EET|EEST|QR|CSV|Excel|SVG|PNG|Asia/Hebron)\b
     | \b(admin|demo-[a-z0-9-]+)\b                # who, and references
     | ^(True|False)$                              # Django's own icons
     | ^Search$                                    # Django's own: it does not translate it
     | https?://\S+
+    | \bhttps\b                                   # the name of a protocol
     """,
     re.VERBOSE,
 )
@@ -70,6 +71,7 @@ def data() -> list[str]:
     texts = set(PaymentPage.objects.values_list("name", flat=True))
     texts |= {text for row in Transaction.objects.values_list(*SAID) for text in row}
     texts |= set(Verification.objects.values_list("reference", flat=True))
+    texts |= set(SavedCard.objects.values_list("brand", flat=True))
     texts |= set(FILTERED)
     return sorted(filter(None, texts), key=len, reverse=True)
 

@@ -54,7 +54,8 @@ def test_a_held_payment_is_found_and_approved_without_a_mouse(
 
     expect(page.get_by_role("heading", name="Needs attention")).to_be_visible()
     press(page, "1 payment is held: it waits for a decision.")
-    press(page, "PPG-HELD")
+    expect(page.locator("#result_list")).to_contain_text("PPG-HELD")
+    press(page, page.locator("#result_list tbody th a").inner_text().strip())
     expect(page.locator("#pp-why-heading")).to_contain_text("paid less than the price")
     press(page, "Approve and deliver…")
     for _step in range(MOST_STEPS):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
 
 from payments_pages.models import PaymentPage
 from payments_pages.pages import create_page, sync_pages
@@ -84,6 +84,7 @@ def test_a_slug_is_asked_about_while_it_is_typed(
     admin.goto(f"{shop}{PAGES}add/")
     status = admin.locator(".pp-slug-status")
     slug = admin.get_by_label("Slug")
+    slug.fill("")
     slug.press_sequentially("green-tea", delay=20)
     expect(admin.locator(".pp-slug-address")).to_contain_text("/green-tea")
     expect(status).to_have_text("This slug is free.")
@@ -101,6 +102,143 @@ def test_a_slug_is_asked_about_while_it_is_typed(
     slug.fill("")
     expect(status).to_be_empty()
     expect(admin.locator(".pp-slug-shown")).to_have_text("…")
+
+
+def test_d17_a_slug_is_made_of_a_latin_name_until_one_is_typed(
+    tea: PaymentPage,
+    admin: Page,
+    shop: str,
+    sandbox: Sandbox,
+) -> None:
+    admin.goto(f"{shop}{PAGES}add/")
+    slug, name = admin.get_by_label("Slug"), admin.locator("#id_name")
+    suggested = slug.input_value()
+    assert suggested
+    name.fill("Crème brûlée, 2 × 100g")
+    expect(slug).to_have_value("creme-brulee-2-100g")
+    expect(admin.locator(".pp-slug-address")).to_contain_text("/creme-brulee-2-100g")
+    for other in ("شاي بالنعناع", "תה", "2026", "Tea شاي", ""):
+        name.fill(other)
+        expect(slug).to_have_value(suggested)
+    name.fill("Tea box")
+    expect(slug).to_have_value(suggested)  # tea-box is taken
+    slug.fill("mine")
+    name.fill("Green tea")
+    expect(slug).to_have_value("mine")
+
+
+def test_what_was_wrong_is_said_until_something_else_is_typed(
+    tea: PaymentPage,
+    admin: Page,
+    shop: str,
+    sandbox: Sandbox,
+) -> None:
+    admin.goto(f"{shop}{PAGES}add/")
+    admin.locator("#id_amount").fill("12,50")
+    admin.get_by_label("Logo image address").fill("http://shop.example/l.png")
+    admin.get_by_label("Slug").fill("tea-box")
+    admin.locator("#id_name").fill("Soap")
+    admin.get_by_role("button", name="Save", exact=True).click()
+    expect(admin.locator("#id_amount")).to_be_focused()
+    admin.locator("#id_amount").fill("12.50")
+    expect(admin.locator(".field-amount .errorlist")).to_have_count(0)
+    expect(admin.locator(".errornote")).to_have_count(1)
+    admin.get_by_label("Logo image address").fill("")
+    expect(admin.locator(".errorlist, .errornote, [aria-invalid]")).to_have_count(0)
+    admin.get_by_role("button", name="Save", exact=True).click()
+    slug = admin.get_by_label("Slug")
+    expect(slug).to_be_focused()
+    expect(admin.locator(".field-slug .errorlist")).to_have_text(
+        "You already have a page with this slug."
+    )
+    slug.fill("soap")
+    expect(admin.locator(".pp-slug-status")).to_have_text("This slug is free.")
+    expect(admin.locator(".field-slug .errorlist")).to_have_count(0)
+
+
+def test_the_focus_is_on_the_first_field_in_error_without_scripts_too(
+    tea: PaymentPage,
+    plain: Page,
+    shop: str,
+) -> None:
+    plain.goto(f"{shop}{PAGES}add/")
+    plain.locator("#id_name").fill("Soap")
+    plain.get_by_label("Slug").fill("tea-box")
+    plain.get_by_role("button", name="Save", exact=True).click()
+    expect(plain.get_by_label("Slug")).to_be_focused()
+
+
+def test_a_price_far_above_all_others_is_saved_by_a_second_press_without_scripts(
+    tea: PaymentPage,
+    plain: Page,
+    shop: str,
+) -> None:
+    plain.goto(f"{shop}{PAGES}add/")
+    plain.locator("#id_name").fill("Soap")
+    plain.locator("#id_amount").fill("99999999999")
+    plain.get_by_role("button", name="Save", exact=True).click()
+    expect(plain.locator(".field-amount .errorlist")).to_contain_text("Really 99,999,999,999.00")
+    plain.get_by_role("button", name="Save", exact=True).click()
+    expect(plain.locator(".messagelist")).to_contain_text("Payers pay 99,999,999,999.00\u00a0ILS")
+
+
+def test_after_saving_the_address_is_copied_from_the_message(
+    admin: Page, shop: str, sandbox: Sandbox
+) -> None:
+    admin.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    admin.goto(f"{shop}{PAGES}add/")
+    admin.locator("#id_name").fill("Green tea")
+    admin.locator("#id_amount").fill("12.5")
+    admin.get_by_role("button", name="Save", exact=True).click()
+    message = admin.locator(".messagelist")
+    expect(message).to_contain_text("Payers pay 12.50\u00a0ILS at")
+    message.get_by_role("button", name="Copy Green tea").click()
+    expect(admin.locator("body > [role=status]")).to_have_text("Copied")
+    copied = admin.evaluate("navigator.clipboard.readText()")
+    assert copied == f"{sandbox.pay_url}/green-tea"
+
+
+def test_a_new_page_like_another_one_is_made_by_two_presses(
+    tea: PaymentPage, admin: Page, shop: str
+) -> None:
+    admin.goto(f"{shop}{PAGES}{tea.pk}/change/")
+    admin.get_by_role("link", name="New page like this one").click()
+    expect(admin.locator("#id_name")).to_have_value("Tea box")
+    expect(admin.get_by_label("Slug")).to_have_value("tea-box-2")
+    expect(admin.locator(".pp-notice").first).to_contain_text("Nothing is made until you save.")
+    admin.get_by_role("button", name="Save", exact=True).click()
+    expect(admin.locator(".messagelist .success")).to_be_visible()
+    copy = PaymentPage.objects.get(slug="tea-box-2")
+    assert (copy.name, copy.amount, copy.description) == ("Tea box", 10000, "12 bags")
+
+
+def test_a_logo_is_shown_when_its_address_is_typed(admin: Page, shop: str) -> None:
+    picture = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40"/>'
+    asked: list[Request] = []
+
+    def answer(route: Route) -> None:
+        asked.append(route.request)
+        if route.request.url.endswith("missing.svg"):
+            route.fulfill(status=404)
+        else:
+            route.fulfill(body=picture, content_type="image/svg+xml")
+
+    admin.route("https://logos.example/**", answer)
+    admin.goto(f"{shop}{PAGES}add/")
+    box, image = admin.get_by_label("Logo image address"), admin.locator("img.pp-logo")
+    expect(image).to_be_hidden()
+    box.fill("https://logos.example/logo.svg")
+    box.blur()
+    expect(image).to_be_visible()
+    assert "referer" not in asked[0].headers
+    box.fill("https://logos.example/missing.svg")
+    box.blur()
+    expect(image).to_be_hidden()
+    expect(admin.locator(".pp-logo-status")).to_contain_text("There is no image at this address")
+    box.fill("http://logos.example/logo.svg")
+    box.blur()
+    expect(admin.locator(".pp-logo-status")).to_be_empty()
+    assert len(asked) == 2, "only what payers would see is loaded"
 
 
 def test_questions_are_added_one_by_one(
@@ -218,7 +356,7 @@ def test_axe_finds_nothing_and_nothing_sticks_out(
     beyond: dict[str, list[str]] = {}
 
     def look(name: str) -> None:
-        for variant, found in in_all_variants(page):
+        for variant, found in in_all_variants(page, language):
             wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
             if page.evaluate(wide):
                 found.add("sticks out sideways")

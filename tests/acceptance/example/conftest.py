@@ -5,6 +5,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.test import Client
 
+from example_project.secret_key import random_card_key
 from example_project.shop.models import Offer
 from payments_pages.choices import Door
 from payments_pages.confirmation import Confirmation, confirm_payment
@@ -60,9 +61,14 @@ class Shop:
 def shop(transactional_db: None, sandbox: Sandbox, configure: Any, settings: Any) -> Shop:
     settings.ROOT_URLCONF = "example_project.urls"
     settings.POPUP = popup_settings(sandbox)
+    settings.CHARGE_URL = f"{sandbox.base_url}/sandbox/charge"
     settings.LOGIN_URL = "sign-in"
     settings.LOGOUT_REDIRECT_URL = "storefront"
-    configure(HANDLER="example_project.shop.handlers.deliver")
+    configure(
+        HANDLER="example_project.shop.handlers.deliver",
+        SAVE_CARD="example_project.shop.cards.owner",
+        CARD_KEYS=[random_card_key()],
+    )
     return Shop(sandbox)
 
 

@@ -6,14 +6,18 @@ from typing import Any
 
 import pytest
 from django.db.models import F
+from django.test import Client
 from django.utils import timezone
 
 from example_project.demo.control import Control
 from example_project.demo.history import tell
+from example_project.demo.history.fates import ELSEWHERE
 from example_project.demo.history.telling import SERVICE_DOWN, UNKNOWN
+from example_project.demo.history.troubles import FAILS
 from example_project.demo.stock import stock
 from example_project.shop.models import Licence, Order
 from payments_pages.choices import Attributed, EventKind, FulfilmentState, Reason, VerificationState
+from payments_pages.confirmation import sweep_due
 from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
 from tests.acceptance.example.conftest import Shop
 
@@ -65,9 +69,7 @@ def test_the_history_holds_every_state_of_a_delivery_and_every_reason(told: Cont
     assert {state for state, _reason in found} == lasting
     reasons = {reason for state, reason in found if state == FulfilmentState.HELD}
     # What is not a success opens no delivery, so nothing is ever held for it at first.
-    # The demo sells all its pages itself, and nobody pays on one that is off sale.
-    elsewhere = {Reason.PAGE_NOT_ON_SALE, Reason.OTHER_SITE}
-    assert reasons == set(Reason) - {Reason.NONE, Reason.NOT_SUCCESS} - elsewhere
+    assert reasons == set(Reason) - {Reason.NONE, Reason.NOT_SUCCESS}
     assert Fulfilment.objects.filter(overpaid=True, state=FulfilmentState.DELIVERED).exists()
     failing = Fulfilment.objects.get(state=FulfilmentState.FAILED)
     assert failing.next_at is not None
@@ -105,11 +107,17 @@ def test_the_history_holds_pages_in_every_state(told: Control) -> None:
 
 
 def test_staff_have_decided_and_said_why(told: Control) -> None:
-    decisions = (EventKind.APPROVED, EventKind.REJECTED, EventKind.ATTRIBUTED, EventKind.NOTED)
+    decisions = (
+        EventKind.APPROVED,
+        EventKind.REJECTED,
+        EventKind.REOPENED,
+        EventKind.ATTRIBUTED,
+        EventKind.NOTED,
+    )
     for kind in decisions:
-        event = Event.objects.get(kind=kind)
-        assert event.actor == "admin"
-        assert event.detail
+        events = Event.objects.filter(kind=kind)
+        assert {event.actor for event in events} == {"admin"}
+        assert all(event.detail for event in events)
 
 
 def test_the_sales_are_spread_over_thirty_days_and_none_is_in_the_future(told: Control) -> None:
@@ -117,6 +125,50 @@ def test_the_sales_are_spread_over_thirty_days_and_none_is_in_the_future(told: C
     assert timezone.now() - dt.timedelta(days=30) < min(paid) < timezone.now() - dt.timedelta(24)
     assert timezone.now() - dt.timedelta(days=1) < max(paid) < timezone.now()
     assert not Transaction.objects.filter(paid_at__lt=F("created_at")).exists()
+
+
+def test_what_the_shop_wrote_of_a_payment_stands_beside_the_time_it_was_paid(told: Control) -> None:
+    """And in order: received, verified, delivered; staff look into it later."""
+    minutes = dt.timedelta(minutes=2)
+    paid = Transaction.objects.filter(paid_at__isnull=False).select_related("fulfilment")
+    for payment in paid:
+        assert payment.paid_at is not None
+        seen = Verification.objects.get(reference_key=payment.reference_key).created_at
+        if payment.reference == SERVICE_DOWN:
+            continue
+        assert payment.paid_at <= seen < payment.paid_at + minutes, payment.reference
+        events = Event.objects.filter(reference_key=payment.reference_key).order_by("pk")
+        times = [event.happened_at for event in events]
+        assert times == sorted(times)
+        assert times[-1] <= timezone.now()
+        given = payment.fulfilment.delivered_at
+        if given is not None and not any(event.actor for event in events):
+            assert seen <= given < payment.paid_at + minutes
+            assert payment.fulfilment.licence.created_at == given
+    sales = Transaction.objects.exclude(reference__startswith="demo-").order_by("pk")
+    moments = [payment.paid_at for payment in sales if payment.paid_at]
+    assert moments == sorted(moments)
+    assert not PaymentPage.objects.filter(created_at__gt=min(moments)).exclude(slug=ELSEWHERE)
+
+
+def test_a_delivery_of_the_history_fails_as_often_as_it_is_tried(
+    told: Control, configure: Any
+) -> None:
+    configure(HANDLER="example_project.shop.handlers.deliver", BACKOFF=0.001)
+    for _sweep in range(3):
+        Fulfilment.objects.filter(state=FulfilmentState.FAILED).update(next_at=timezone.now())
+        sweep_due()
+    failing = Fulfilment.objects.get(state=FulfilmentState.FAILED)
+    assert failing.transaction.reference == FAILS
+    assert failing.attempts >= 3
+
+
+def test_what_another_site_sells_is_mirrored_and_not_offered_here(
+    told: Control, client: Client
+) -> None:
+    page = PaymentPage.objects.get(slug=ELSEWHERE)
+    assert not page.sold_here
+    assert page.name not in client.get("/").content.decode()
 
 
 def test_nothing_in_the_history_was_given_twice_or_without_a_payment(told: Control) -> None:
@@ -140,7 +192,7 @@ def test_a_history_that_was_interrupted_is_told_to_its_end(
     with pytest.raises(KeyboardInterrupt):
         tell(DyingControl(shop.sandbox.control_url, posts), log, sold=SOLD)
     tell(control, log, sold=SOLD)
-    assert Transaction.objects.filter(reference__startswith="demo-").count() == 23
+    assert Transaction.objects.filter(reference__startswith="demo-").count() == 26
     delivered = Fulfilment.objects.filter(state=FulfilmentState.DELIVERED).count()
     assert Licence.objects.count() == delivered
 

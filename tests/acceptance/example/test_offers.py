@@ -43,3 +43,11 @@ def test_deactivating_takes_the_offer_off_the_shelf(shop: Shop, client: Client) 
     assert "Tea box" in client.get("/").content.decode()
     set_active(page, active=False)
     assert "Tea box" not in client.get("/").content.decode()
+
+
+def test_a_page_of_another_site_is_not_put_on_the_shelf(shop: Shop) -> None:
+    page = shop.page()
+    Offer.objects.all().delete()
+    page.redirect_url = "https://another-site.example/payments/callback/"
+    page.save()
+    assert not Offer.objects.exists()

@@ -10,8 +10,10 @@ from django.test import Client
 from example_project.demo.visitor import read_forms
 from example_project.shop.models import Licence, Offer, Order
 from example_project.shop.orders import place_order
-from payments_pages.choices import FulfilmentState, Outcome, Reason
-from payments_pages.models import ExpectedPayment, Fulfilment
+from payments_pages.choices import FulfilmentState, Outcome, Reason, VerificationState
+from payments_pages.confirmation import sweep_due
+from payments_pages.models import ExpectedPayment, Fulfilment, Verification
+from payments_pages.testing import let_time_pass
 from tests.acceptance.example.conftest import Shop, signed_in
 
 EMAIL = "payer@example.test"
@@ -209,3 +211,42 @@ def test_orders_are_shown_in_the_admin_and_changed_by_nobody(shop: Shop, client:
     assert staff.get(f"/admin/shop/order/{order.pk}/change/").status_code == 200
     assert staff.post(f"/admin/shop/order/{order.pk}/delete/", {"post": "yes"}).status_code == 403
     assert Fulfilment.objects.get().state == FulfilmentState.DELIVERED
+
+
+def test_an_order_that_is_paid_twice_gives_once_and_the_second_payment_is_held(
+    shop: Shop, client: Client
+) -> None:
+    shop.gift_card()
+    client.post(f"/buy/{Offer.objects.get().pk}/")
+    order = Order.objects.get()
+    form = client.get(f"/orders/{order.token}/").context["fields"]
+    requests.post(
+        shop.sandbox.start_url,
+        data={**form, "email": "payer@example.test"},
+        allow_redirects=False,
+        timeout=5,
+    )
+    (started,) = shop.sandbox.state.transactions()
+    requests.post(
+        f"{shop.sandbox.start_url.removesuffix('start')}{started.access_code}",
+        data={"choice": "twice"},
+        allow_redirects=False,
+        timeout=5,
+    )
+    first, second = (stored.data["reference"] for stored in shop.sandbox.state.transactions())
+    assert shop.confirm(first, None).outcome == Outcome.DELIVERED
+    assert shop.confirm(second, None).outcome == Outcome.HELD
+    held = Fulfilment.objects.get(transaction__reference=second)
+    assert held.reason == Reason.DUPLICATE_PAYMENT
+    assert Licence.objects.get().order == order
+
+
+def test_an_order_that_nobody_paid_needs_no_attention(shop: Shop, client: Client) -> None:
+    buy(client, shop.gift_card(amount=5000))
+    for seconds in (200, 3600):
+        let_time_pass(seconds)
+        sweep_due()
+    assert Verification.objects.get().state == VerificationState.UNKNOWN
+    manager = signed_in(User.objects.create_superuser("manager"))
+    shown = manager.get("/admin/").content.decode()
+    assert "Nothing needs attention." in shown

@@ -1,8 +1,17 @@
+import re
+import uuid
+from typing import Any
+
 import pytest
 from django.test import Client
 
+from example_project.settings import PAYMENTS_PAGES
 from example_project.shop.models import Licence
+from example_project.shop.views import next_url
+from payments_pages.models import Transaction
 from tests.acceptance.example.conftest import Shop, make_user, signed_in
+
+MERCHANT = PAYMENTS_PAGES["MERCHANT"]
 
 
 def test_an_anonymous_visitor_is_asked_to_sign_in(shop: Shop, client: Client) -> None:
@@ -67,3 +76,25 @@ def test_licences_cannot_be_changed_in_the_admin_even_by_a_superuser(shop: Shop)
     assert client.post(f"{address}/delete/", {"post": "yes"}).status_code == 403
     assert client.get("/admin/shop/licence/add/").status_code == 403
     assert client.get(f"/admin/shop/licence/?q={licence.code}").status_code == 200
+
+
+def test_a_payer_goes_on_from_the_result_to_what_was_bought(shop: Shop, configure: Any) -> None:
+    configure(MERCHANT=MERCHANT)
+    reference = shop.buy(shop.page(), "layla@example.test")
+    payment = Transaction.objects.get(reference=reference)
+    result = Client().get(f"/payments/result/{payment.token}/").content.decode()
+    (way_on,) = re.findall(r'class="pp-button" href="([^"]+)"', result)
+    assert "See your purchase" in result
+    bought = Client().get(way_on)
+    assert bought.status_code == 200
+    licence = Licence.objects.get(fulfilment__transaction=payment)
+    assert licence.code in bought.content.decode()
+    assert "layla" not in bought.content.decode(), "whoever has the address reads no address"
+    assert Client().get(f"/purchases/{uuid.uuid4()}/").status_code == 404
+
+
+def test_while_nothing_was_given_the_way_on_is_the_shop(shop: Shop) -> None:
+    reference = shop.pay(shop.page())
+    shop.confirm(reference, None)
+    assert not Licence.objects.exists()
+    assert next_url(Transaction.objects.get(reference=reference)) == "/"

@@ -1,6 +1,9 @@
 import re
+from typing import Any
 
 import pytest
+import requests
+from django.contrib.staticfiles import finders
 from django.test import Client
 
 from example_project.shop.models import Offer
@@ -65,3 +68,46 @@ def test_pages_hold_no_inline_script_or_style(shop: Shop, client: Client, path: 
     shop.page()
     html = client.get(path).content.decode()
     assert not re.search(r"<script|<style|\sstyle=|\son[a-z]+=", html)
+
+
+@pytest.fixture
+def demo(shop: Shop, settings: Any) -> str:
+    """The shop as the demo runs it; returns the sandbox's address."""
+    settings.SHOP_SANDBOX_URL = shop.sandbox.home_url
+    return shop.sandbox.home_url
+
+
+def test_the_demo_says_what_it_is_where_staff_go_and_what_to_try(demo: str, client: Client) -> None:
+    html = client.get("/").content.decode()
+    assert "This is a demo" in html
+    assert 'href="/admin/"' in html
+    assert f'href="{demo}"' in html
+    assert requests.get(demo, timeout=5).status_code == 200
+
+
+def test_the_note_is_hidden_on_request_and_stays_so(demo: str, client: Client) -> None:
+    answer = client.post("/hide-note/", follow=True)
+    assert answer.redirect_chain == [("/", 302)]
+    assert "This is a demo" not in answer.content.decode()
+    assert "This is a demo" not in client.get("/").content.decode()
+    assert client.get("/hide-note/").status_code == 405
+
+
+def test_a_shop_that_is_no_demo_says_nothing_of_the_kind(shop: Shop, client: Client) -> None:
+    assert "demo" not in client.get("/").content.decode()
+
+
+def test_the_demos_hosted_pages_speak_the_shops_language(
+    demo: str, shop: Shop, client: Client
+) -> None:
+    address = public_url(shop.page())
+    html = client.get("/", headers={"Accept-Language": "ar"}).content.decode()
+    assert f'href="{address}?lang=ar"' in html
+    assert '<html lang="ar" dir="rtl">' in requests.get(f"{address}?lang=ar", timeout=5).text
+
+
+def test_no_page_asks_for_an_icon_in_vain(shop: Shop, client: Client) -> None:
+    """Browsers ask for this one on pages that name none: the admin's."""
+    answer = client.get("/favicon.ico")
+    assert answer.status_code == 302
+    assert finders.find(answer["Location"].removeprefix("/static/")) is not None

@@ -5,7 +5,8 @@
 The sandbox takes longer to answer than a site to ask; here the site is what is measured. One
 answer of a sandbox, with `REFERENCE` for its reference, comes in on standard input; the port goes
 out as the first line. `/counts` tells, as JSON, how often each reference was asked about, and how
-many connections were made, since the last time it was asked.
+many connections were made, since the last time it was asked. After a request for `/hang` verify
+calls are counted and get no answer.
 """
 
 import asyncio
@@ -21,6 +22,7 @@ END: Final = b"\r\n\r\n"
 
 _calls: Counter[str] = Counter()
 _connections = 0
+_hangs = False
 
 
 class Answerer(asyncio.Protocol):
@@ -42,6 +44,8 @@ class Answerer(asyncio.Protocol):
             path = head.split(b" ", 2)[1].decode()
             if path == "/counts":
                 self._transport.write(_response(_counts()))
+            elif path == "/hang":
+                self._hang()
             elif path.startswith("/v1/"):
                 self._transport.write(_response(_payment_intent(path)))
             else:
@@ -52,7 +56,13 @@ class Answerer(asyncio.Protocol):
         _connections += not self._counted
         self._counted = True
         _calls[reference] += 1
-        self._transport.write(_response(self.answer.replace(PLACE, reference.encode())))
+        if not _hangs:
+            self._transport.write(_response(self.answer.replace(PLACE, reference.encode())))
+
+    def _hang(self) -> None:
+        global _hangs  # noqa: PLW0603 - one process, one state
+        _hangs = True
+        self._transport.write(_response(b"{}"))
 
 
 def _response(body: bytes) -> bytes:

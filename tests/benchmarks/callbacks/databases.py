@@ -39,7 +39,7 @@ def new_database(address: str, name: str, folder: Path) -> Iterator[dict[str, An
         "PORT": str(parts.port or 5432),
         "CONN_MAX_AGE": None,
     }
-    database = f"bench_{name}".replace("-", "_")
+    database = f"bench_{name}".replace("-", "_").replace(" ", "_")
     _execute(base, f'DROP DATABASE IF EXISTS "{database}" WITH (FORCE)')
     _execute(base, f'CREATE DATABASE "{database}"')
     try:

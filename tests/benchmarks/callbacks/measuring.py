@@ -1,6 +1,7 @@
 """Measure the sites of one database side by side: each round takes every site once."""
 
 import contextlib
+import json
 import statistics
 import tempfile
 import uuid
@@ -100,10 +101,13 @@ def measure(
             site.environment |= environment(site.module, answers, database)
             plan = _Plan(scale)
             site.callback = site.run("prepare", plan.all)["callback"]
+            site.run("expect", plan.told)
             counted = site.run("count", plan.counted)
             site.result = counted["result"]
-            costs = counted["costs"].items()
-            found[site.name] = {kind: Measure(cost=cost) for kind, cost in costs}
+            costs = counted["costs"]
+            if site.webhook:
+                costs["webhook"] = site.run("count_webhooks", _as_lines(site, plan.counted_hooks))
+            found[site.name] = {kind: Measure(cost=cost) for kind, cost in costs.items()}
             stack.enter_context(serving(site, Path(folder) / f"{site.name}.log"))
             site.plan = plan
         _warm(sites)
@@ -127,6 +131,7 @@ class _Plan:
 
     def __init__(self, scale: Scale) -> None:
         self.counted = _references(scale.counted + 1)
+        self.counted_hooks = _references(scale.counted + 1)
         self.warm = _references(4 * LINES)
         self.warm_hooks = _references(2 * LINES)
         self.first = [_references(scale.first) for _round in range(scale.rounds)]
@@ -136,15 +141,24 @@ class _Plan:
 
     @property
     def all(self) -> list[str]:
-        parts = [
-            self.counted,
-            self.warm,
-            self.warm_hooks,
-            *self.first,
-            *self.hooks,
-            self.duplicates,
-        ]
-        return [reference for part in parts for reference in part]
+        return [*self.told, *_joined([self.counted, self.warm, *self.first, self.duplicates])]
+
+    @property
+    def told(self) -> list[str]:
+        """Return those that a webhook tells of first."""
+        return _joined([self.counted_hooks, self.warm_hooks, *self.hooks])
+
+
+def _joined(parts: Sequence[Sequence[str]]) -> list[str]:
+    return [reference for part in parts for reference in part]
+
+
+def _as_lines(site: Site, references: Sequence[str]) -> list[str]:
+    requests = [webhook_request(site, reference) for reference in references]
+    return [
+        json.dumps({"path": one.path, "headers": one.headers, "body": one.body.decode()})
+        for one in requests
+    ]
 
 
 def _references(count: int) -> list[str]:

@@ -30,7 +30,8 @@ __all__ = [
 ]
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
-PROCESSES, THREADS = 2, 8
+PROCESSES, THREADS = 2, 6
+"""Each thread of each site keeps a connection: seven sites must fit the 100 of a PostgreSQL server."""
 # Gunicorn 25 and newer would put a socket of its own into the home folder.
 _QUIET = ("--no-control-socket",) if gunicorn.version_info >= (25,) else ()
 
@@ -43,8 +44,15 @@ class Answers:
 
     def counts(self) -> dict[str, Any]:
         """Return calls by reference and new connections since the last time."""
+        return self._get("counts")
+
+    def hang(self) -> None:
+        """Answer no verify call from now on."""
+        self._get("hang")
+
+    def _get(self, name: str) -> dict[str, Any]:
         root = self.url.removesuffix("/api")
-        with urllib.request.urlopen(f"{root}/counts", timeout=10) as response:
+        with urllib.request.urlopen(f"{root}/{name}", timeout=10) as response:
             found: dict[str, Any] = json.load(response)
         return found
 
@@ -115,17 +123,19 @@ def answering(answer: bytes) -> Iterator[Answers]:
 
 
 @contextmanager
-def serving(site: Site, log: Path) -> Iterator[None]:
+def serving(
+    site: Site, log: Path, *, processes: int = PROCESSES, threads: int = THREADS
+) -> Iterator[None]:
     """Run a prepared site under gunicorn, from when all its processes answer."""
     site.port = free_port()
     command = [site.python, "-m", "gunicorn", "tests.benchmarks.callbacks.site.wsgi:application"]
-    command += ["--bind", f"127.0.0.1:{site.port}", "--workers", str(PROCESSES)]
-    command += ["--threads", str(THREADS), "--worker-class", "gthread", "--keep-alive", "60"]
+    command += ["--bind", f"127.0.0.1:{site.port}", "--workers", str(processes)]
+    command += ["--threads", str(threads), "--worker-class", "gthread", "--keep-alive", "60"]
     command += ["--log-level", "error", *_QUIET]
     with log.open("ab") as file:
         process = subprocess.Popen(command, env=site.environment, cwd=ROOT, stderr=file)
     try:
-        site.pids = _children(process, log)
+        site.pids = _children(process, log, processes)
         yield
     finally:
         process.terminate()
@@ -143,14 +153,14 @@ def environment(module: str, answers: Answers, database: dict[str, Any]) -> dict
     }
 
 
-def _children(process: "subprocess.Popen[bytes]", log: Path) -> tuple[int, ...]:
+def _children(process: "subprocess.Popen[bytes]", log: Path, count: int) -> tuple[int, ...]:
     give_up = time.monotonic() + 60
     place = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     while time.monotonic() < give_up:
         if process.poll() is not None:
             raise RuntimeError(f"gunicorn ended: {log.read_text()[-2000:]}")
         found = tuple(int(pid) for pid in place.read_text().split())
-        if len(found) == PROCESSES:
+        if len(found) == count:
             return found
         time.sleep(0.05)
     raise RuntimeError("gunicorn did not start")

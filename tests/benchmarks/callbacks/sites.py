@@ -2,13 +2,13 @@
 
 from tests.benchmarks.callbacks.servers import Site
 
-__all__ = ["FLOOR", "OURS", "peer_sites", "sites"]
+__all__ = ["FLOOR", "OURS", "RIGHT_FLOOR", "peer_sites", "sites"]
 
-FLOOR, OURS = "floor", "payments_pages"
+FLOOR, RIGHT_FLOOR, OURS = "floor", "right floor", "payments_pages"
 
 
 def sites() -> list[Site]:
-    """Return the floor and ours."""
+    """Return both floors and ours."""
     return [
         Site(
             FLOOR,
@@ -17,6 +17,7 @@ def sites() -> list[Site]:
             webhook="/webhook/",
             signature="sha256",
         ),
+        Site(RIGHT_FLOOR, "tests.benchmarks.right_floor", webhook="/webhook/", signature="sha256"),
         Site(OURS, "tests.benchmarks.ours", webhook="/payments/webhook/", signature="sha256"),
     ]
 

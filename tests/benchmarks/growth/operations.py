@@ -31,6 +31,8 @@ OPERATIONS = {
     "list_month": "… of 30 days, of one status and currency",
     "search_reference": "a payment by its reference",
     "search_email": "a customer's payments, by e-mail",
+    "search_name": "… by name",
+    "search_prefix": "payments by the beginning of their reference",
     "detail": "one payment with its timeline",
     "pages": "pages with what they sold",
     "asked": "references asked about",
@@ -78,13 +80,13 @@ def _acts(size: int) -> dict[str, Callable[[], Any]]:
     from django.utils import timezone
 
     from payments_pages.conf import conf
-    from payments_pages.confirmation import background
+    from payments_pages.confirmation import backlog, oldest_due
     from payments_pages.models import PaymentPage, Transaction, Verification
     from payments_pages.staff import (
         take_totals,
         write_csv,
     )
-    from tests.benchmarks.growth.rows import email_of, reference_of
+    from tests.benchmarks.growth.rows import email_of, payer_of, reference_of
 
     client = Client()
     user, _made = User.objects.get_or_create(username="growth", is_staff=True, is_superuser=True)
@@ -121,7 +123,8 @@ def _acts(size: int) -> dict[str, Callable[[], Any]]:
     held = Transaction.objects.filter(fulfilment__state="held")
 
     def sweep() -> None:
-        if len(background._next(due)) + len(background._next_stranger(due)) < due:
+        vouched = islice(backlog.due_work(due, may_ask=lambda: True), due)
+        if len([*vouched, *islice(backlog.unvouched_work(due), due)]) < due:
             raise AssertionError("The sweep did not find what is due.")
 
     def export(rows: Any) -> Callable[[], None]:
@@ -137,6 +140,8 @@ def _acts(size: int) -> dict[str, Callable[[], Any]]:
         "list_month": listed(month),
         "search_reference": listed({"q": reference_of(size // 2)}),
         "search_email": listed({"q": email_of(size // 2)}),
+        "search_name": listed({"q": f"Muna {payer_of(size // 2)}"}),
+        "search_prefix": listed({"q": reference_of(size // 2)[:12]}),
         "detail": get("admin:payments_pages_transaction_change", None, newest.pk),
         "pages": get("admin:payments_pages_paymentpage_changelist"),
         "asked": get("admin:payments_pages_verification_changelist"),
@@ -146,7 +151,7 @@ def _acts(size: int) -> dict[str, Callable[[], Any]]:
         "export": export(Transaction.objects.all()),
         "export_held": export(held),
         "sweep": sweep,
-        "oldest": background.oldest_due,
+        "oldest": oldest_due,
         "callback": get("payments_pages:callback", {"reference": known}, status=303),
         "result": get("payments_pages:result", None, newest.token),
     }

@@ -24,6 +24,7 @@ from payments_pages.choices import (
     Reason,
     VerificationState,
 )
+from payments_pages.client import payer_terms
 from payments_pages.pages.changes import slug_key
 from payments_pages.references import text_key
 
@@ -33,6 +34,7 @@ __all__ = [
     "RECENT_DAYS",
     "History",
     "email_of",
+    "payer_of",
     "reference_of",
 ]
 
@@ -44,8 +46,7 @@ PER_DAY = 1000
 CURRENCIES = ("ILS", "ILS", "ILS", "ILS", "ILS", "ILS", "JOD", "JOD", "USD", "USD")
 _STATUSES = ("success",) * 176 + ("failed",) * 12 + ("abandoned",) * 8 + ("pending", "reversed") * 2
 _HELD = (Reason.AMOUNT_MISMATCH, Reason.UNATTRIBUTED, Reason.CURRENCY_MISMATCH)
-_CUSTOMER = {"first_name": "Muna", "last_name": "Haddad", "phone": "+970591234567"}
-_CARD = {"bin": "408408", "last4": "4081", "exp_month": "12", "exp_year": "2030", "brand": "visa"}
+_CARD = {"bin": "408408", "exp_month": "12", "exp_year": "2030", "brand": "visa"}
 
 Row = dict[str, Any]
 
@@ -57,8 +58,13 @@ def reference_of(number: int) -> str:
 
 def email_of(number: int) -> str:
     """Return who paid: a thousandth of all are one customer's, the others pay now and then."""
-    payer = 0 if number % 1000 == 7 else number * 7919 % 300_007
+    payer = payer_of(number)
     return f"Payer.{payer}@mail{payer % 7}.example.com"
+
+
+def payer_of(number: int) -> int:
+    """Return the number of who paid: it is in the name, the e-mail address, the phone, the card."""
+    return 0 if number % 1000 == 7 else number * 7919 % 300_007
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,8 +133,6 @@ class History:
                 {"type": "action", "message": "Attempted to pay", "time": 5},
                 {"type": "success", "message": "Successfully paid", "time": 7},
             ]}),
-            "authorization": json.dumps(_CARD),
-            "customer": json.dumps(_CUSTOMER),
             "unreadable": "{}",
         }  # fmt: skip
         for number in range(self.size):
@@ -136,6 +140,12 @@ class History:
             status = self._status(number, dice)
             paid_at = self.paid_at(number)
             took = status in {"success", "reversed"}
+            payer = payer_of(number)
+            customer = {
+                "first_name": f"Muna {payer}", "last_name": f"Haddad-{payer}",
+                "phone": f"+9705{payer:08}",
+            }  # fmt: skip
+            card = {**_CARD, "last4": f"{payer % 10_000:04}"}
             yield {
                 "id": self.first + number,
                 "reference": reference_of(number),
@@ -152,6 +162,9 @@ class History:
                 "channel": "card",
                 "ip_address": "203.0.113.9",
                 "customer_email": email_of(number),
+                "authorization": json.dumps(card),
+                "customer": json.dumps(customer),
+                **payer_terms(customer, card),
                 "paid_at": paid_at if took else None,
                 "created_at": paid_at - dt.timedelta(minutes=2),
                 **kept,
@@ -180,9 +193,13 @@ class History:
                 "state": state.value,
                 "reason": reason.value,
                 "overpaid": number % 211 == 0,
+                # One in 400 was refunded or disputed, and staff have seen it.
+                "money_back_at": row["verified_at"] if number % 400 == 7 else None,
+                "money_back_unseen": False,
                 "attempts": 1,
                 "next_at": self._overdue(number) if state == FulfilmentState.FAILED else None,
                 "last_error": "",
+                "decide_again": False,
                 "decided_by": "",
                 "note": "",
                 "delivered_at": row["verified_at"] if done else None,
@@ -209,6 +226,7 @@ class History:
                 "signed_success_at": None,
                 "first_door": (Door.WEBHOOK if number % 3 == 0 else Door.CALLBACK).value,
                 "vouched": number % 2 == 0 if waits else number % 3 == 0,
+                "said_paid": number % 3 == 0,
                 "page_claim": None,
                 "last_error": "",
                 "created_at": seen,

@@ -3,5 +3,4 @@
 from example_project.settings import *  # noqa: F403 - the same site
 
 ALLOWED_HOSTS = ["testserver"]
-SILENCED_SYSTEM_CHECKS = ["payments_pages.W002"]  # a test key, and DEBUG is off
 LOGGING = {"version": 1, "disable_existing_loggers": False, "root": {"level": "CRITICAL"}}

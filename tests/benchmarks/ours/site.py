@@ -40,6 +40,22 @@ def seed(_references: Sequence[str]) -> None:
     )
 
 
+def expect(references: Sequence[str]) -> None:
+    """Expect each payment, as a shop does that opens a popup for its order."""
+    from payments_pages.models import ExpectedPayment, PaymentPage
+    from payments_pages.references import reference_key
+
+    page = PaymentPage.objects.get(slug="tea-box")
+    for reference in references:
+        ExpectedPayment.objects.create(
+            reference=reference,
+            reference_key=reference_key(reference),
+            page=page,
+            amount=page.amount,
+            currency=page.currency,
+        )
+
+
 def callback() -> str:
     """Return the address of a payer who comes back by the page's own callback."""
     from payments_pages.models import PaymentPage

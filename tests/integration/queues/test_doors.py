@@ -141,7 +141,7 @@ def test_a_payer_is_shown_that_it_is_on_its_way(
 ) -> None:
     response: HttpResponse = come_back(sandbox.pay("tea-box"), tea_box)
     assert response.status_code == 303
-    assert b'data-page="processing"' in client.get(response.headers["Location"]).content
+    assert b'data-page="preparing"' in client.get(response.headers["Location"]).content
 
 
 def test_a_webhook_is_answered_200_for_what_is_on_its_way(

@@ -28,3 +28,15 @@ class OwnAlias:
 
     def allow_migrate(self, db: str, app_label: str, **_hints: Any) -> bool | None:
         return app_label in OURS if db == "payments" else None
+
+
+class OwnAliasAlone(OwnAlias):
+    """The same, and each database has its own apps and no relation to the other."""
+
+    def db_for_read(self, model: Any, **_hints: Any) -> str | None:
+        return "payments" if model._meta.app_label in OURS else "default"
+
+    db_for_write = db_for_read
+
+    def allow_relation(self, one: Any, other: Any, **_hints: Any) -> bool:
+        return (one._meta.app_label in OURS) == (other._meta.app_label in OURS)

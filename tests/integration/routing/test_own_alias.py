@@ -91,4 +91,4 @@ def test_doors_and_results_read_there(
     sold: str, tea_box: PaymentPage, come_back: Any, client: Client
 ) -> None:
     response = come_back(sold, tea_box)
-    assert b'data-page="paid"' in client.get(response.headers["Location"]).content
+    assert b'pp-page--paid"' in client.get(response.headers["Location"]).content

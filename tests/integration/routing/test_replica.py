@@ -83,7 +83,7 @@ def test_a_payer_sees_what_is_true_at_once(
     response = come_back(sold, tea_box)
     assert response.status_code == 303
     result = client.get(response.headers["Location"])
-    assert b'data-page="paid"' in result.content
+    assert b'pp-page--paid"' in result.content
 
 
 def test_an_expected_payment_is_found_though_the_replica_has_none(

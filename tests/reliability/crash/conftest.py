@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from payments_pages.confirmation import fulfilment as claims
-from payments_pages.confirmation import verification
+from payments_pages.confirmation import rivals
 from payments_pages.models import PaymentPage
 from payments_pages.sandbox import Sandbox
 from tests.reliability.crash.stories import Scene
@@ -26,7 +25,7 @@ def mortal(django_db_setup: None) -> Iterator[Worker]:
 
 @pytest.fixture(autouse=True)
 def open_file(transactional_db: None) -> Iterator[None]:
-    """Hold the database open: whoever closes an SQLite file last waits for the disk."""
+    """Keep a connection open: to close the last connection to an SQLite file waits for the disk."""
     holder = connection.copy()
     holder.ensure_connection()
     yield
@@ -41,7 +40,6 @@ def scene(
     configure: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Scene:
-    """Nobody waits here for a rival who is dead."""
-    for module in (verification, claims):
-        monkeypatch.setattr(module, "RIVAL_PATIENCE", 0.0)
+    """Callers do not wait for a rival, because the rival is dead."""
+    monkeypatch.setattr(rivals, "RIVAL_PATIENCE", 0.0)
     return Scene(sandbox, tea_box, configure)

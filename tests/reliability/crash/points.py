@@ -16,6 +16,8 @@ from typing import Any
 
 from django.db import connection
 
+from payments_pages.confirmation import refuse_other_site
+
 __all__ = ["BREAKS", "KILLS", "Break", "Points", "cut_line", "kill", "kill_after", "lose_answer"]
 
 Step = Callable[[], Any]
@@ -41,6 +43,8 @@ class Points:
 
     @contextmanager
     def watch(self) -> Iterator[None]:
+        # A process looks once in half a minute: the look must not shift the numbers of the steps.
+        refuse_other_site()
         commit = connection.commit
         connection.commit = lambda: self._reach("COMMIT", commit)  # type: ignore[method-assign]
         try:
@@ -107,7 +111,7 @@ def _cut() -> None:
             raise error
     line: Any = connection.connection
     if os.environ.get("TESTS_POOLER") == "1":
-        # The server's session is not ours there, but whoever's transaction comes next.
+        # There the server's session is not ours: it belongs to the next transaction of any client.
         with socket.socket(fileno=os.dup(line.fileno())) as half:
             half.shutdown(socket.SHUT_RDWR)
         return

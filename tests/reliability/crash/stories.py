@@ -147,7 +147,7 @@ def _queued_and_failed(scene: Scene, reference: str) -> None:
 
 def _unanswered(scene: Scene, reference: str) -> None:
     _paid(scene, reference)
-    # Twice, for the client asks once more by itself.
+    # Twice, because the client repeats a failed call once.
     scene.sandbox.faults.add(
         operation="verify", kind="status", status=503, times=2, reference=reference
     )
@@ -232,8 +232,8 @@ FAILS_ONCE = {"HANDLER": "tests.support.goods.handlers.fail_first"}
 QUEUED = {"DELIVERY": "queued", "NUDGE": "tests.integration.queues.senders.keep"}
 
 STORIES: Mapping[str, Story] = {
-    "a payer comes back": Story("callback", _paid, 13),
-    "a webhook, expected beforehand": Story("webhook", _expected, 13),
+    "a payer comes back": Story("callback", _paid, 9),
+    "a webhook, expected beforehand": Story("webhook", _expected, 11),
     "paid at the second look": Story("callback", _pending_then_paid, 13),
     "still pending": Story("callback", _pending_yet, 9, delivers=False, told=Outcome.PENDING),
     "the service is down": Story(
@@ -248,16 +248,16 @@ STORIES: Mapping[str, Story] = {
     "a failed delivery, by the sweep": Story("sweep", _failed, 17, told=None),
     "a lease that ended, by the sweep": Story("sweep", _left_in_the_middle, 17, told=None),
     "a due question, by the sweep": Story("sweep", _pending_then_paid, 22, told=None),
-    "after the merchant's own commit": Story("on commit", _expected, 20, told=None),
+    "after the merchant's own commit": Story("on commit", _expected, 19, told=None),
     "a door that queues": Story(
-        "callback", _paid, 11, QUEUED, delivers=False, told=Outcome.DELIVERING
+        "callback", _paid, 10, QUEUED, delivers=False, told=Outcome.DELIVERING
     ),
     "a door that queues again": Story(
         "callback", _queued, 4, delivers=False, told=Outcome.DELIVERING
     ),
     "a worker takes the message": Story("worker", _queued, 8),
     "a worker tries again": Story("worker", _queued_and_failed, 8),
-    "a worker is first to hear of it": Story("worker", _expected, 13),
+    "a worker is first to hear of it": Story("worker", _expected, 11),
     "staff approve": Story("approve", _held_for_its_amount, 13, noted=_has(EventKind.APPROVED)),
     "staff name the page": Story(
         "attribute", _held_for_want_of_a_page, 17, noted=_has(EventKind.ATTRIBUTED)

@@ -8,7 +8,7 @@ from django.db import OperationalError, ProgrammingError, connection
 
 from payments_pages.choices import Outcome
 from payments_pages.confirmation import sweep_due
-from payments_pages.confirmation.inbox import claim_page, find
+from payments_pages.confirmation.inbox import find, set_page_hint
 from payments_pages.management.commands import payments_pages_sweep as command
 from payments_pages.models import Fulfilment
 from payments_pages.references import reference_key
@@ -67,7 +67,7 @@ def test_a_claim_that_was_noted_and_not_acted_upon_is_taken_by_the_sweep(scene: 
     assert sweep_due().taken == 0, "nothing says what it is for"
     row = find(reference_key("PPG-2"))
     assert row is not None
-    claim_page(row, scene.page.token)
+    set_page_hint(row, scene.page.token)
     assert sweep_due().outcomes == {Outcome.DELIVERED: 1}
     assert sweep_due().taken == 0
     assert Good.objects.count() == 1

@@ -1,7 +1,7 @@
 """Send thousands of requests made from docs/openapi.yaml to the example site: no error may come.
 
 Starts the example project and a sandbox on free ports, with a database of their own, drives
-schemathesis (extra `dev`) against the site, and stops them. 503 is the one documented answer
+schemathesis (group `dev`) against the site, and stops them. 503 is the one documented answer
 above 499, and only the webhook may give it here, when a signed success is about a payment that the
 sandbox does not know.
 
@@ -45,7 +45,7 @@ def free_port() -> int:
 def running(
     name: str, arguments: list[str], environment: Mapping[str, str], folder: Path
 ) -> Iterator[None]:
-    """Run a part of the site while the block lasts; its words go to a file."""
+    """Run a part of the site during the block; its output goes to a file."""
     with (folder / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, *arguments], cwd=ROOT, env=environment, stdout=log, stderr=log

@@ -1,1 +1,1 @@
-"""Histories of payments, some spoilt on purpose, for the checker of the torture to judge."""
+"""Histories of payments, some with faults on purpose, that the torture's checker must judge."""

@@ -1,4 +1,4 @@
-"""Keep leases and lose them, and come too late, with guards and without."""
+"""Histories of leases that are kept or lost, and of attempts that are too late."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress

@@ -1,4 +1,4 @@
-"""Let payments go through the path, spoil what it left in one way, and ask the checker.
+"""Take payments through the path, add one fault to the result, and run the checker.
 
 Each history is made by the path itself, with the handlers and the triggers of the torture. A story
 then changes one thing, as a fault of the package, or of the run, would have left it.

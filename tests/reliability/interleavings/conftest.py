@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from payments_pages.choices import Door, Outcome
-from payments_pages.confirmation import confirm_payment, verification
-from payments_pages.confirmation import fulfilment as claims
+from payments_pages.confirmation import confirm_payment, rivals, verification
+from payments_pages.db import row_locks
 from payments_pages.exceptions import DecisionError
 from payments_pages.models import Fulfilment, PaymentPage
 from payments_pages.sandbox import Sandbox
@@ -44,7 +44,9 @@ class Place:
         return lambda: confirm_payment(reference, door=Door.WEBHOOK, vouched=True).outcome
 
     def sweep(self, reference: str, *, asking: bool) -> Action:
-        return lambda: confirm_payment(reference, door=Door.SWEEP, refresh=asking).outcome
+        return lambda: (
+            confirm_payment(reference, door=Door.SWEEP, refresh=asking, waits=False).outcome
+        )
 
     def reverify(self, reference: str) -> Action:
         return lambda: (
@@ -74,9 +76,9 @@ def place(
     configure: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Place:
-    """Losers do not wait: a rival that has stopped would not come."""
-    for module in (verification, claims):
-        monkeypatch.setattr(module, "RIVAL_PATIENCE", 0.0)
+    """Callers wait neither for rivals nor for locks, because the scheduler has stopped the rival."""
+    monkeypatch.setattr(row_locks, "LOOKS", (0.0,))
+    monkeypatch.setattr(rivals, "RIVAL_PATIENCE", 0.0)
     monkeypatch.setattr(verification, "ASK_AT_MOST_EVERY", 0.0)
     configure(HANDLER="tests.support.goods.handlers.give")
     return Place(sandbox, tea_box)

@@ -33,15 +33,15 @@ def is_waiting(session: int, step: str, other: BaseDatabaseWrapper) -> bool:
         return step.split(" ", maxsplit=1)[0] in _WRITES and _holds_the_file(other)
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            # Whichever session of this database: behind a pooler a line has none of its own.
+            # Any session of this database: behind a pooler a connection has no session of its own.
             cursor.execute(
                 "SELECT count(*) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND wait_event_type = 'Lock'"
             )
             return bool(cursor.fetchone()[0])
-        # Not `innodb_trx`: its rows are as old as the last look, for who looks often.
+        # Not `innodb_trx`: if it is read often, its rows are not refreshed.
         cursor.execute("SHOW ENGINE INNODB STATUS")
-        # What comes before its list of transactions tells of the latest deadlock.
+        # The text before its list of transactions is about the latest deadlock.
         now = cursor.fetchone()[2].rpartition("LIST OF TRANSACTIONS")[2]
         return str(session) in _WAITING.findall(now)
 

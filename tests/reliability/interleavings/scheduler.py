@@ -22,7 +22,7 @@ __all__ = ["Meeting", "Rival", "meetings"]
 PATIENCE = 0.03
 """Seconds without a step after which it is asked whether a rival waits for a lock of the other."""
 LONGEST_STEP = 20.0
-"""Seconds that a step may take of a rival who waits for nobody: the machine may be busy."""
+"""Seconds that a step may take although no lock is waited for: the computer may be busy."""
 END = 10_000
 MOST_STEPS = 60
 

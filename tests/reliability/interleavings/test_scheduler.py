@@ -1,4 +1,4 @@
-"""The scheduler knows who is slow from who waits for a lock."""
+"""The scheduler can tell a slow caller from one that waits for a lock."""
 
 import time
 from collections.abc import Callable

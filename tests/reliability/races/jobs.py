@@ -1,4 +1,4 @@
-"""What a racing process does: the path itself, or the naive way that everybody writes first."""
+"""What a racing process does: the path itself, or the naive way without a guard."""
 
 import os
 import signal
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections
 
 from payments_pages.choices import Door, Outcome
 from payments_pages.client import get_client
-from payments_pages.confirmation import confirm_payment, fulfilment, sweep_due, verification
+from payments_pages.confirmation import confirm_payment, rivals, sweep_due, verification
 from tests.support.goods.models import Good
 
 __all__ = ["run"]
@@ -44,7 +44,7 @@ def run(job: dict[str, Any]) -> list[Row]:
 
 
 def _outcome(job: dict[str, Any], wait: Callable[[], object]) -> Row:
-    connection.ensure_connection()
+    _connect()
     if job.get("die_commit"):
         _die_at_commit(job["die_commit"], after=job["after"])
     time.sleep(max(0.0, job.get("start_at", 0.0) - time.time()))
@@ -58,6 +58,20 @@ def _outcome(job: dict[str, Any], wait: Callable[[], object]) -> Row:
         return {"error": f"{type(error).__name__}: {error}"}
     finally:
         connections.close_all()
+
+
+def _connect() -> None:
+    """Connect; wait while the server has no room for one connection more."""
+    give_up = time.monotonic() + 20
+    while True:
+        try:
+            connection.ensure_connection()
+        except OperationalError:
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(0.1)
+        else:
+            return
 
 
 def _guarded(job: dict[str, Any]) -> str:
@@ -81,7 +95,7 @@ def _naive(job: dict[str, Any]) -> str:
 
 def _importune(job: dict[str, Any]) -> list[str]:
     """Sweep and come back, in turn, until the payment is delivered; what was answered."""
-    fulfilment.RIVAL_PATIENCE = 0.1
+    rivals.RIVAL_PATIENCE = 0.1
     answers: list[str] = []
     end = time.monotonic() + 60
     while time.monotonic() < end and str(Outcome.ALREADY_DELIVERED) not in answers:

@@ -11,7 +11,7 @@ from payments_pages.models import Verification
 __all__ = ["MEANWHILE", "urlpatterns"]
 
 MEANWHILE: list[Callable[[], object]] = []
-"""What rivals do between the view's first look and its order; each once."""
+"""What rivals do between the view's first query and its order; each once."""
 
 
 def order(request: HttpRequest, reference: str) -> HttpResponse:

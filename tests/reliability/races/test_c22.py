@@ -91,7 +91,7 @@ def site(live_server: LiveServer, tea_box: PaymentPage, sandbox: Sandbox, config
 
 
 def nobody_waits(site: Site, sandbox: Sandbox, begun: Callable[[], bool]) -> None:
-    """Run the case: who comes in by the same reference, by another, and who edits the page."""
+    """Let callers with the same reference, with another one, and an editor of the page come meanwhile."""
     slow = in_thread(lambda: site.callback(SLOW))
     give_up = time.monotonic() + 20
     while not begun():
@@ -140,5 +140,7 @@ def test_c22_a_slow_handler_holds_up_nobody_else(
 ) -> None:
     if atomic and connection.vendor == "sqlite":
         pytest.skip("there an atomic handler is the one writer of the database for its time")
+    if atomic and ISOLATION == "serializable":
+        pytest.skip("there the server undoes others while one transaction stays open")
     configure(HANDLER=f"{__name__}.give_slowly", HANDLER_ATOMIC=atomic)
     nobody_waits(site, sandbox, BUSY.is_set)

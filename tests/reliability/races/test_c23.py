@@ -77,7 +77,7 @@ def test_c23_a_row_that_our_snapshot_hides_is_no_error(order: str, tea_box: Paym
 def test_c23_an_order_whose_snapshot_hides_others_is_expected_and_paid_once(
     order: str, tea_box: PaymentPage, sandbox: Sandbox, rolled_back: bool
 ) -> None:
-    """`expect()` in the snapshot in which a rival's row is hidden, beside that row's own note."""
+    """Call `expect()`, and store the rival's reference again, in a snapshot that hides its row."""
     with snapshot():
         assert not seen(order)
         in_thread(lambda: rival(order)).result()

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 RIVALS = 8
 TRIES = 4
-"""Each is sent once; what is not answered 2xx is sent again, up to three times."""
+"""Send each message; repeat one that was not answered with 2xx up to three times."""
 ANSWERED = {200, 303}
 SERIALIZABLE = os.environ.get("TESTS_ISOLATION") == "serializable"
 

@@ -68,7 +68,7 @@ def test_rivals_with_a_slow_external_handler_call_it_once(
 def work_while_others_ask(
     workers: list[Worker], page: PaymentPage, reference: str, handler: str
 ) -> tuple[str, list[str]]:
-    """Deliver in one process; in another, sweep and come back all the while. What each was told."""
+    """Deliver in one process; in another, sweep and come back repeatedly. Return the answers."""
     keys = {
         "HANDLER": f"tests.reliability.races.handlers.{handler}",
         "HANDLER_ATOMIC": False,

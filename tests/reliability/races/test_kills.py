@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from payments_pages.choices import FulfilmentState, Outcome
-from payments_pages.confirmation import sweep_due
+from payments_pages.choices import Door, FulfilmentState, Outcome
+from payments_pages.confirmation import confirm_payment, sweep_due
+from payments_pages.db import foreign_keys_lock
 from payments_pages.models import Fulfilment, PaymentPage, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
@@ -47,19 +48,25 @@ def test_c12_killed_inside_the_handler_it_is_delivered_after_the_lease(
     answer = worker.run(reference=reference, token=str(tea_box.token))
     assert answer["killed"] == signal.SIGKILL
     assert not Good.objects.exists(), "what the dead process wrote was never committed"
-    assert Fulfilment.objects.get().state == FulfilmentState.DELIVERING
+    # Of an attempt in the record nothing is left: the service is asked again.
+    kept = Fulfilment.objects.filter(state=FulfilmentState.DELIVERING).count()
+    assert kept == foreign_keys_lock(connection.alias)
     assert sweep_due().taken == 0, "the lease still holds"
     let_time_pass(60)
     assert sweep_due().outcomes == {Outcome.DELIVERED: 1}
     assert once(reference)
-    assert Fulfilment.objects.get().attempts == 2
-    assert sandbox.verify_calls(reference) == 1
+    assert Fulfilment.objects.get().attempts == 1 + kept
+    assert sandbox.verify_calls(reference) == 2 - kept
 
 
 def test_killed_between_record_and_delivery_the_sweep_delivers(
     worker: Worker, tea_box: PaymentPage, sandbox: Sandbox
 ) -> None:
-    reference = sandbox.pay("tea-box")
+    """At a second ask: at the first, record and delivery are one transaction."""
+    reference = sandbox.pay("tea-box", status="pending")
+    confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
+    sandbox.set_transaction(reference, status="success")
+    let_time_pass(61)
     answer = worker.run(
         reference=reference,
         token=str(tea_box.token),
@@ -69,7 +76,7 @@ def test_killed_between_record_and_delivery_the_sweep_delivers(
     assert Fulfilment.objects.get().state == FulfilmentState.DELIVERING
     sweep_to_the_end()
     assert once(reference)
-    assert sandbox.verify_calls(reference) == 1
+    assert sandbox.verify_calls(reference) == 2
 
 
 def test_killed_while_the_service_is_asked_the_sweep_asks_again(
@@ -107,11 +114,12 @@ def test_killed_at_any_statement_it_is_delivered_once_by_the_sweep(
         references.append(reference)
     assert 10 <= survived < MOST_STATEMENTS
     noted = set(Verification.objects.values_list("reference", flat=True))
-    # Before the first write nobody knows of the payment: the payer's reload is the remedy.
-    assert set(references) - noted == {"KILLED-1", "KILLED-2"}
+    # Before the first write nobody knows of the payment: the payer's reload is the remedy. A new
+    # process looks first which site the tables belong to.
+    assert set(references) - noted == {"KILLED-1", "KILLED-2", "KILLED-3"}
     sweep_to_the_end()
     assert all(once(reference) for reference in references if reference in noted)
-    assert Good.objects.count() == survived - 2
+    assert Good.objects.count() == survived - 3
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -119,13 +127,19 @@ def test_killed_at_any_statement_it_is_delivered_once_by_the_sweep(
 def test_killed_at_a_commit_it_is_delivered_once(
     worker: Worker, tea_box: PaymentPage, sandbox: Sandbox, number: int, after: bool
 ) -> None:
-    """Just before the commits of recording and of delivery, and just after: never told, but done."""
+    """Just before the commit of record and delivery, and just after: never told, but done.
+
+    On MariaDB and MySQL there are two.
+    """
+    commits = 1 + foreign_keys_lock(connection.alias)
+    if number > commits:
+        pytest.skip("record and delivery are one commit")
     reference = sandbox.pay("tea-box")
     answer = worker.run(
         reference=reference, token=str(tea_box.token), die_commit=number, after=after
     )
     assert answer["killed"] == signal.SIGKILL
-    assert Good.objects.exists() == (number == 2 and after)
+    assert Good.objects.exists() == (number == commits and after)
     sweep_to_the_end()
     assert once(reference)
 

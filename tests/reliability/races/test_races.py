@@ -1,5 +1,6 @@
 """Eight processes of four threads confirm one reference at the same moment, over real HTTP."""
 
+import os
 from collections import Counter
 from typing import Any
 
@@ -19,6 +20,8 @@ THREADS = 4
 CALLS = PROCESSES * THREADS
 CALM = {
     Outcome.DELIVERED, Outcome.ALREADY_DELIVERED, Outcome.DELIVERING, Outcome.PENDING,
+    # There the server may undo a rival each time that it tries (docs/torture.md).
+    *([Outcome.UNAVAILABLE] if os.environ.get("TESTS_ISOLATION") == "serializable" else []),
 }  # fmt: skip
 
 
@@ -82,7 +85,7 @@ def test_rivals_for_a_failed_delivery_deliver_once(
     reference = sandbox.pay("tea-box")
     broken = {"HANDLER": "tests.support.goods.handlers.fail_always"}
     outcomes = rush(team, tea_box, reference, settings=broken)
-    assert set(outcomes) <= {Outcome.DELIVERY_FAILED, Outcome.DELIVERING}
+    assert set(outcomes) <= {Outcome.DELIVERY_FAILED, Outcome.DELIVERING, Outcome.PENDING}
     assert not Good.objects.exists()
     assert Fulfilment.objects.get().state == FulfilmentState.FAILED
     let_time_pass(3600)

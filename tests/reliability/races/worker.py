@@ -9,6 +9,7 @@ import importlib
 import json
 import os
 import sys
+import traceback
 from typing import Any
 
 import django
@@ -49,6 +50,8 @@ def _work(run: Any, job: dict[str, Any], writing: int) -> None:
         with os.fdopen(writing, "w") as pipe:
             pipe.write(json.dumps(run(job)))
         code = 0
+    except Exception:  # noqa: BLE001 - the parent sees no rows, and people the reason
+        traceback.print_exc()
     finally:
         os._exit(code)
 

@@ -1,4 +1,4 @@
-"""What the machine of the path draws from: references, payments, faults, and how a process ends.
+"""The strategies of the state machine: references, payments, faults, and how a process ends.
 
 And what makes a payment right, in the model's own words: the package's rule is not asked.
 """
@@ -81,7 +81,7 @@ def crash_after(step: Callable[[], Any]) -> None:
 
 
 def _end() -> None:
-    """What was begun and not committed is gone with the process."""
+    """Roll back what was not committed, as the end of a process does."""
     connection.connection.rollback()
     raise Crash
 

@@ -1,4 +1,4 @@
-"""The machine that drives the path, and the plain model that it is held against."""
+"""The state machine that drives the path, and the plain model that it is compared with."""
 
 from collections.abc import Callable
 from typing import Any
@@ -169,7 +169,7 @@ class Path(Words):
 
     @rule(reference=references, crash=crashes)
     def staff_name_the_page(self, reference: str, crash: CrashAt) -> None:
-        """Their word is no leave to deliver: price and currency must fit all the same."""
+        """Staff name a page; it is delivered only if price and currency fit."""
         row = self._row(reference)
         if row is not None and decisions.may_attribute(row.transaction):
             self._run(
@@ -212,15 +212,19 @@ class Path(Words):
 
     @invariant()
     def nothing_is_given_twice_or_for_nothing(self) -> None:
+        rows = {
+            row.transaction.reference: row
+            for row in Fulfilment.objects.select_related("transaction")
+        }
+        given = list(Good.objects.all())
         for reference in (*PAGE_REFERENCES, self.popup):
-            goods = list(Good.objects.filter(reference=reference))
-            row = self._row(reference)
-            self.is_given_as_promised(row, goods)
+            goods = [good for good in given if good.reference == reference]
+            self.is_given_as_promised(rows.get(reference), goods)
             if goods:
                 assert reference in self.ever_right | self.approved, "a mismatch was delivered"
 
     def is_given_as_promised(self, row: Fulfilment | None, goods: list[Good]) -> None:
-        """Once when delivered; else not at all, for what was undone is undone."""
+        """Check that the handler wrote once if it is delivered; otherwise all was rolled back."""
         delivered = row is not None and row.state == FulfilmentState.DELIVERED
         assert len(goods) == (1 if delivered else 0), (row, goods)
 

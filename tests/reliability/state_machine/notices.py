@@ -1,4 +1,4 @@
-"""What the machine of the path knows of trusted words: signed notices, and a verify that is late.
+"""The rules of the state machine about signed notices, and about a verify that is late.
 
 Beside what the service's verify says (`paid`) there is what is true at the service and verify
 does not say yet (`behind`). A notice tells the truth; the package must ask until verify does, too.
@@ -47,7 +47,7 @@ SOON = MINUTE
 
 
 class Words(RuleBasedStateMachine):
-    """The rules about what is said, and what must come of it."""
+    """The rules that send notices, and the invariants about their results."""
 
     sandbox: Sandbox
     page: PaymentPage

@@ -52,7 +52,7 @@ def main() -> int:
         "atomic", "path", "inline",
     ):  # fmt: skip
         parser.error("a control has a way of its own: it goes with no handler, door or delivery")
-    # Whoever ends the run early, such as a time limit, must leave no server behind.
+    # If the run is ended early, for example by a time limit, no server may be left running.
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(128 + signal.SIGTERM))
     with tempfile.TemporaryDirectory(prefix="torture-") as folder:
         # Servers that run as another user must get through to their own folder in it.

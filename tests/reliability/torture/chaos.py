@@ -1,4 +1,4 @@
-"""Kill, stop, cut and lie, at random, for as long as the run lasts."""
+"""Kill and stop processes, cut connections and send false answers, at random, during the run."""
 
 import random
 import socket

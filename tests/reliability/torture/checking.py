@@ -21,7 +21,7 @@ MAY_FOLLOW_SUCCESS = {"success", "reversed"}
 
 
 def check(payments: Iterable[Payment], handler: str) -> Findings:
-    """Hold the history of the package's own path against its promise."""
+    """Compare the history of the package's own path with its promises."""
     effects = _inside() if handler == "atomic" else _outside()
     found = Findings(delivered=len(effects))
     _read_trace(found, effects)
@@ -53,7 +53,7 @@ def check(payments: Iterable[Payment], handler: str) -> Findings:
 
 
 def check_control(payments: Iterable[Payment]) -> Findings:
-    """Count what a wrong way lost and doubled, by what it did alone."""
+    """Count what a wrong way lost and doubled, only from what it did itself."""
     effects = _inside()
     found = Findings(delivered=len(effects))
     _read_trace(found, effects)
@@ -90,7 +90,7 @@ def _accepted() -> set[str]:
 
 
 def _read_trace(found: Findings, effects: Runs) -> None:
-    """Count what the workers noted; what they told must be true."""
+    """Count what the workers recorded, and check that each answer was true."""
     begun: Counter[tuple[str, int]] = Counter()
     for kind, *words in begins.lines():
         if kind == "begin":
@@ -142,7 +142,7 @@ def _check_keys(found: Findings, effects: Runs, rows: Mapping[str, Fulfilment]) 
 
 
 def _check_notices(found: Findings) -> None:
-    """Count what signed notices named; none of it may rest as given up."""
+    """Count the references from signed notices; none of them may stay given up."""
     answers: dict[str, set[str]] = {}
     for reference, outcome in signed():
         answers.setdefault(reference, set()).add(outcome)
@@ -154,27 +154,37 @@ def _check_notices(found: Findings) -> None:
 
 
 def _check_changes(found: Findings, names: Mapping[str, str]) -> None:
-    """Hold every change of a row to the rules; `names` are the references by their keys."""
+    """Check every change of a row against the rules; `names` are the references by their keys."""
     born: set[tuple[str, str]] = set()
+    latest: dict[str, Change] = {}
     for change in Change.objects.order_by("pk").iterator():
         row = (change.kind, change.reference_key)
-        if wrong := _wrong_with(change, born_before=row in born):
+        before = latest.get(change.reference_key)
+        if wrong := _wrong_with(change, before, born_before=row in born):
             name = names.get(change.reference_key, change.reference_key)
             found.broken.append(f"{name}: {wrong}: {change}")
         born.add(row)
+        latest[change.reference_key] = change
 
 
-def _wrong_with(change: Change, *, born_before: bool) -> str:
-    """Name the rule that a change broke, or nothing.
+def _wrong_with(change: Change, before: Change | None, *, born_before: bool) -> str:
+    """Return the rule that a change broke, or nothing; `before` is the last one of the reference.
 
-    Rows come once and stay; attempts only rise; a delivered row is never written again; a
-    success is only ever reversed.
+    Rows come once and stay; attempts only rise; a delivered row is never written again, and comes
+    as delivered only with its payment, at the first attempt; a success is only ever reversed.
     """
     if change.deed == "DELETE":
         return "it was deleted"
     if change.deed == "INSERT":
+        if born_before:
+            return "it came again"
         delivered = change.state_after == FulfilmentState.DELIVERED
-        return "it came again" if born_before else "born delivered" if delivered else ""
+        with_payment = before is not None and (before.kind, before.deed) == (
+            "transaction",
+            "INSERT",
+        )
+        in_the_record = with_payment and change.attempts_after == 1
+        return "born delivered" if delivered and not in_the_record else ""
     return _wrong_with_update(change)
 
 

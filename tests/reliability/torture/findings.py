@@ -1,4 +1,4 @@
-"""Hold what the history of a run says."""
+"""The findings from the history of a run."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ __all__ = ["Findings"]
 
 @dataclass(slots=True)
 class Findings:
-    """What the history says. `lost`, `doubled`, `broken` and `errors` must be empty.
+    """The findings. `lost`, `doubled`, `broken` and `errors` must be empty.
 
     `lost`: accepted, or told as delivered, and not given; or named by a signed notice, and not
     asked about within two sweeps. `doubled`: given twice by an atomic
@@ -36,6 +36,6 @@ class Findings:
     words: dict[str, str] = field(default_factory=dict)
 
     def count_error(self, name: str, words: str) -> None:
-        """Count an error that came out of the path, and keep the first one's words."""
+        """Count an error that the path raised, and keep the text of the first one."""
         self.errors[name] += 1
         self.words.setdefault(name, words)

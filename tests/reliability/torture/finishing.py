@@ -34,7 +34,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Unheard:
-    """What a signed notice named and two sweeps did not ask about, with its state; rows' errors."""
+    """The references from signed notices that two sweeps did not ask about, with their state; the errors."""
 
     references: dict[str, str]
     errors: int

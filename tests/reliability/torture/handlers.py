@@ -17,7 +17,7 @@ __all__ = ["begins", "dawdle", "give_atomic", "give_external", "outside"]
 _folder = Path(settings.RUN["folder"])
 begins = Trace(_folder / "begins")
 outside = Trace(_folder / "outside")
-"""The world outside: what is written here stays, whatever becomes of the database."""
+"""A file outside the database: what is written here stays, also after a rollback."""
 
 CHANCE_OF_ERROR = 0.03
 CHANCE_OF_LONG_WORK = 0.02

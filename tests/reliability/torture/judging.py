@@ -39,7 +39,7 @@ def judge(options: Options, chaos: Chaos) -> int:
 
 def _judge_path(options: Options, chaos: Chaos) -> Findings:
     """Finish and check what the package's own path did, and print what is wrong."""
-    # By the sweep alone first: a payer who looks again must not cover up what it left.
+    # First by the sweep alone: a payer who comes back must not hide what the sweep has left.
     unheard = sweep_twice()
     first = finish()
     returned = come_back(chaos.payments, chaos.token)

@@ -1,4 +1,4 @@
-"""Be a queue as bad as any: it loses messages, doubles them, keeps them back, and makes some up.
+"""A very bad queue: it loses messages, doubles them, delays them, and invents some.
 
 A message is a file in the run's folder, named by the moment from which it may be taken.
 """

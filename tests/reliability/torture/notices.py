@@ -16,7 +16,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections
 from payments_pages.choices import Outcome, VerificationState
 from payments_pages.models import Verification
 from payments_pages.references import reference_key
-from payments_pages.views.webhook import take_event
+from payments_pages.views.webhook import confirm_event
 from tests.reliability.torture.handlers import begins
 from tests.reliability.torture.plan import Payment, payment
 
@@ -38,7 +38,7 @@ def notice(reference: str) -> bytes:
 
 def take_notice(reference: str) -> str:
     """Let the path take a notice whose signature was good; the outcome."""
-    found = take_event(notice(reference))
+    found = confirm_event(notice(reference))
     return "ignored" if found is None else str(found.outcome)
 
 

@@ -14,7 +14,7 @@ AGES = (0, 10 * HOUR, 80 * HOUR)
 OFTEN = (1, 1, 2)
 """How many are of each age: half are so old that they were given up."""
 UNCONFIRMED = ("pending", "failed", "abandoned", "404")
-"""What verify says while it is behind its own notice; 404: it does not know the reference."""
+"""What verify answers before it knows of a success; 404: it does not know the reference."""
 
 
 class Fate:

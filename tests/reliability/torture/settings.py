@@ -41,6 +41,6 @@ PAYMENTS_PAGES = {
     "DEADLINE": 0.8,
     "LEASE": 1,
     "BACKOFF": 0.2,
-    # Kills count as attempts: a hot reference must not be held for having been unlucky.
+    # A kill counts as an attempt: a reference must not be held only because it was killed often.
     "MAX_ATTEMPTS": 100_000,
 }

@@ -1,4 +1,4 @@
-"""Be one of a web server's processes: the package's own doors, behind a socket that all share."""
+"""One process of a web server: the package's own doors, behind a socket that all processes share."""
 
 import socket
 

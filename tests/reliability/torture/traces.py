@@ -8,7 +8,7 @@ __all__ = ["Trace"]
 
 
 class Trace:
-    """Lines of words in a file; each is one append, so processes do not mix theirs."""
+    """Lines of words in a file. Each line is one append, so that lines of two processes do not mix."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -23,7 +23,7 @@ _COMPLETE_ANYHOW = Update(
         Fulfilment.objects.filter(pk=pk),
         {
             "state": FulfilmentState.DELIVERED,
-            # Whoever looks afterwards whether this attempt is the delivered one finds that it is.
+            # A later check whether this attempt has delivered then says that it has.
             "attempts": attempt,
             "reason": Reason.NONE,
             "delivered_at": UtcNow(),
@@ -64,4 +64,4 @@ GUARDS: Mapping[tuple[ModuleType, str], object] = {
     (delivery, "claim"): _claim_anyhow,
     (delivery, "COMPLETE_FULFILMENT"): _COMPLETE_ANYHOW,
 }
-"""What stands in for each guard of the path, by the module that uses it and its name there."""
+"""The replacement of each guard, by the module that uses the guard and its name there."""

@@ -15,7 +15,7 @@ MUST: Mapping[str, str] = {
     "unguarded": "doubled",
     "older-look": "lost",
 }
-"""What each wrong way does; if it did not, the run could not have noticed it either."""
+"""The faults that each wrong way must show; otherwise the run could not have detected them."""
 
 EARLY_WITHIN = 60.0
 """Seconds in which a notice is surely answered before verify confirms it, on a busy machine, too."""
@@ -29,7 +29,7 @@ that are late leave fewer deliveries to be hit: two a minute were seen on a busy
 
 
 def faults(found: Findings) -> list[str]:
-    """Say what is wrong with a run of the package's own path; nothing when all is well."""
+    """Say what is wrong with a run of the package's own path; an empty result if nothing is."""
     errors = [
         f"error that came out of the path: {name}, {count} times, first: {found.words[name]}"
         for name, count in found.errors.items()
@@ -43,7 +43,7 @@ def faults(found: Findings) -> list[str]:
 
 
 def too_quiet(options: Options, found: Findings, *, kills: int, database_kills: int) -> str:
-    """Name what should have happened in a run and did not: of a run without it nothing is learnt.
+    """Return what should have happened in a run and did not; without it the run proves nothing.
 
     Blank when all of it happened.
     """

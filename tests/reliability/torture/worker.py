@@ -1,4 +1,4 @@
-"""Be a process that will be killed: threads at a door, a web server, a queue's worker, a sweep."""
+"""A process that will be killed: threads at a door, a web server, a queue's worker or a sweep."""
 
 import random
 import threading
@@ -76,7 +76,7 @@ def _visit_over_http() -> None:
 
 
 def _send_notices() -> None:
-    """Be the service: tell this process's own path that something is paid."""
+    """Send a signed notice to this process's own path, as the service does."""
     if settings.RUN["control"] in CONTROLS:  # it has no such door
         time.sleep(SWEEP_EVERY)
         return
@@ -109,7 +109,7 @@ def _come_back(reference: str) -> str:
 
 
 def _pick() -> str:
-    """Choose the reference of a payer who comes back, or any one for a control."""
+    """Choose the reference of a payer who comes back; for a control, any reference."""
     while True:
         number = _pick_number()
         made = payment(settings.RUN["seed"], number, settings.RUN["token"])
@@ -150,11 +150,11 @@ ROLES: Mapping[str, Callable[[], None]] = {
     "site": serve,
     "sweep": _sweep,
 }
-"""What a process does over and over, by its role; a site serves until it is killed."""
+"""What a process repeats, by its role; a site serves until it is killed."""
 
 
 def _watch(connection: BaseDatabaseWrapper, **_named: Any) -> None:
-    """Note the fences of every connection, whoever's thread opens it."""
+    """Record the guards of every connection, in whichever thread it is opened."""
     if _note_fences not in connection.execute_wrappers:
         connection.execute_wrappers.append(_note_fences)
 

@@ -15,7 +15,7 @@ Execute = Callable[..., Any]
 
 @contextmanager
 def refused(statement: str) -> Iterator[list[str]]:
-    """Let the database refuse our statements that begin so, for a reason that is no duplicate.
+    """Let the database refuse our statements with this beginning, by an error that is not a duplicate.
 
     Their first value becomes a NULL, and no column of ours that comes first takes one. The list
     gets each statement.

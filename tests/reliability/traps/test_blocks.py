@@ -75,11 +75,11 @@ def test_trap_6_a_fenced_off_answer_touches_one_row_and_inserts_nothing(
 ) -> None:
     """Two that both insert are a deadlock on MariaDB: only the winner of the fence inserts."""
     reference = sandbox.pay("tea-box")
-    held = claim(reference)
+    claim = win_claim(reference)
     Verification.objects.update(attempts=2)
     points = Points()
     with points.watch():
-        late = record(held, sandbox, reference)
+        late = record(claim, sandbox, reference)
     assert late is None
     assert [point for point in points.seen if not point.startswith(("BEGIN", "COMMIT"))] == [
         "UPDATE payments_pages_verification"
@@ -97,9 +97,14 @@ def test_trap_7_the_path_refuses_to_begin_in_somebody_elses_transaction(
     with (
         db_transaction.atomic(),
         points.watch(),
-        pytest.raises(OpenTransactionError, match=r"confirm_payment_on_commit\(reference\)"),
+        pytest.raises(
+            OpenTransactionError, match=r"confirm_payment_on_commit\(reference\)"
+        ) as told,
     ):
         confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
+    # Whoever has set it may not know that each view is a transaction.
+    assert "ATOMIC_REQUESTS" in str(told.value)
+    assert "@transaction.non_atomic_requests" in str(told.value)
     assert points.seen == []
     assert sandbox.verify_calls() == 0
 
@@ -110,9 +115,9 @@ def test_trap_7_an_answer_is_not_recorded_in_somebody_elses_transaction(
 ) -> None:
     """Django's refusal: the block is durable. A rollback around it would undo the record."""
     reference = sandbox.pay("tea-box")
-    held = claim(reference)
+    claim = win_claim(reference)
     with db_transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
-        record(held, sandbox, reference)
+        record(claim, sandbox, reference)
     assert Verification.objects.get().state == "verifying"
     for model in (Transaction, Fulfilment, Event):
         assert not model.objects.exists(), model
@@ -169,26 +174,28 @@ called: list[str] = []
 
 
 def noted(fulfilment: Fulfilment) -> None:
-    """Be a handler whose calls are counted where no rollback can undo the count."""
+    """Count the calls of this handler where no rollback can undo the count."""
     called.append(fulfilment.transaction.reference)
 
 
-def claim(reference: str) -> verification.Claim:
+def win_claim(reference: str) -> verification.Claim:
     """Win the right to ask about a reference never seen."""
-    _row, held = verification.receive(
-        reference, reference_key(reference), door=Door.WEBHOOK, page_claim=None, vouched=True
+    _row, claim = verification.receive(
+        reference, reference_key(reference), door=Door.WEBHOOK, page_hint=None, vouched=True
     )
-    assert held is not None
-    return held
+    assert claim is not None
+    return claim
 
 
-def record(held: verification.Claim, sandbox: Sandbox, reference: str) -> recording.Recorded | None:
+def record(
+    claim: verification.Claim, sandbox: Sandbox, reference: str
+) -> recording.Recorded | None:
     """Write down what the service says, under a claim."""
     return recording.record(
-        held,
+        claim,
         TransactionResource.from_payload(sandbox.transaction(reference) or {}),
         key=reference_key(reference),
         existing=None,
-        page_claim=None,
+        page_hint=None,
         door=Door.WEBHOOK,
     )

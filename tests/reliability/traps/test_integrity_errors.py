@@ -77,7 +77,7 @@ def test_trap_3_where_a_payment_is_expected(
 def test_trap_3_where_an_answer_is_recorded(
     tea_box: PaymentPage, sandbox: Sandbox, table: str
 ) -> None:
-    """In `recording.record`: the answer is not settled, and who comes later asks again."""
+    """In `recording.record`: the reference is not settled, and a later caller asks again."""
     sandbox.pay("tea-box", reference="PPG-3")
     with refused(f"INSERT INTO payments_pages_{table}"):
         assert confirm("PPG-3", tea_box) is Outcome.UNAVAILABLE

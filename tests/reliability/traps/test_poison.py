@@ -1,4 +1,4 @@
-"""Trap 4: documents that some database cannot hold are held or refused, and break nothing."""
+"""Trap 4: JSON that some database cannot store is stored in another form or refused, and breaks nothing."""
 
 import json
 from typing import Any
@@ -30,7 +30,7 @@ POISON = {
     "no number at all": "1e999999999",
     "too deep": "[" * 100_000 + "]" * 100_000,
 }
-"""By what is wrong with it: a value as it stands in the JSON."""
+"""Values as they stand in the JSON, by the name of their fault."""
 UNBELIEVABLE = {"too deep"}
 """Values at which the whole document is refused, and asked for again later."""
 

@@ -5,13 +5,14 @@ import os
 import signal
 import time
 
+from django.conf import settings
 from django.db import DatabaseError
 from django.db import transaction as db_transaction
 
 from payments_pages.choices import Door
 from payments_pages.confirmation import confirm_payment
 from payments_pages.exceptions import PermanentFulfilmentError
-from payments_pages.models import Fulfilment
+from payments_pages.models import Fulfilment, Verification
 from tests.support.goods.models import Good
 
 
@@ -41,13 +42,31 @@ def fail_first(fulfilment: Fulfilment) -> None:
 
 def fail_always(fulfilment: Fulfilment) -> None:
     give(fulfilment)
-    raise RuntimeError(f"no luck for {fulfilment.transaction.customer_email} sk_test_suite")
+    key = settings.PAYMENTS_PAGES["SECRET_KEY"]
+    raise RuntimeError(f"no luck for {fulfilment.transaction.customer_email} {key}")
+
+
+def fail_deep(fulfilment: Fulfilment) -> None:
+    """Fail far below the handler, because of an error that quotes the payer."""
+
+    def sink(depth: int) -> None:
+        if depth:
+            sink(depth - 1)
+        cause = ValueError(fulfilment.transaction.customer_email)
+        raise KeyError(fulfilment.transaction.customer_email) from cause
+
+    sink(30)
 
 
 def die_first(fulfilment: Fulfilment) -> None:
-    """Write, then take the whole process down on the first attempt."""
+    """Write, then take the whole process down on the first attempt.
+
+    Of a first attempt in the record nothing is left, so that the next one is the first again: but
+    then the service has been asked twice.
+    """
     give(fulfilment)
-    if fulfilment.attempts == 1:
+    asked = Verification.objects.get(reference_key=fulfilment.reference_key).attempts
+    if asked == fulfilment.attempts == 1:
         os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -1,9 +1,9 @@
-"""Lists count no further than they show, filter by known words and drill down by days."""
+"""Lists count no further than they show, and filter by known words and by pages."""
 
 import datetime as dt
 import re
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 import pytest
 from django.contrib.auth.models import User
@@ -51,14 +51,6 @@ def listed(response: Any) -> list[str]:
     return [row.reference for row in response.context["cl"].result_list]
 
 
-def links(response: Any, part: str) -> list[tuple[str, str]]:
-    """The links of the drill-down whose address has `part`: (text, address)."""
-    nav = re.search(r'<nav class="toplinks pp-periods".*?</nav>', response.content.decode(), re.S)
-    assert nav
-    found = re.findall(r'<a href="([^"]*)"[^>]*><bdi[^>]*>([^<]*)</bdi></a>', nav[0])
-    return [(text, href.replace("&amp;", "&")) for href, text in found if part in href]
-
-
 @pytest.fixture
 def small_cap(monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(lists, "CAP", 120)
@@ -72,7 +64,7 @@ class TestACappedList:
 
     def test_says_that_there_is_more_than_it_counts(self, staff: Client) -> None:
         shown = staff.get(TRANSACTIONS).content.decode()
-        assert re.search(r'<bdi dir="ltr">120\+</bdi>\s+transactions', shown)
+        assert re.search(r'<bdi dir="ltr">120\+</bdi>\s+payments', shown)
         assert 'Pages end after <bdi dir="ltr">120</bdi>' in shown
         assert 'class="question' not in shown
 
@@ -174,6 +166,18 @@ class TestPages:
         spec = next(s for s in changelist.filter_specs if isinstance(s, filters.PageFilter))
         return [choice["display"] for choice in spec.choices(changelist)]
 
+    def test_those_that_are_paid_most_lately_come_first(
+        self, staff: Client, pages: list[PaymentPage], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(filters, "NEWEST", 5)
+        for number, page in enumerate((1, 7, 1, 5, 7, 5, 2)):
+            pay(number, page=pages[page])
+        pay(9)
+        options = self.options(staff.get(TRANSACTIONS))
+        assert options[1:5] == ["Page 5", "Page 2", "Page 7", "Page 69"]
+        assert len(options) <= 50
+        assert len(options) == len(set(options))
+
     def test_at_most_fifty_are_offered_and_how_to_find_another_is_said(
         self, staff: Client, pages: list[PaymentPage]
     ) -> None:
@@ -207,121 +211,26 @@ class TestPages:
         assert "follow its link" not in staff.get(TRANSACTIONS).content.decode()
 
 
-class TestPeriods:
-    """Days are those of Asia/Hebron, the suite's zone: UTC+2 in winter, +3 in summer."""
-
-    def test_years_lead_to_months_to_days_and_back(self, staff: Client) -> None:
-        pay(1, paid_at=dt.datetime(2024, 11, 30, 12, tzinfo=dt.UTC))
-        pay(2, paid_at=dt.datetime(2026, 2, 3, 12, tzinfo=dt.UTC))
-        pay(3, paid_at=dt.datetime(2026, 2, 28, 22, 30, tzinfo=dt.UTC))  # 1 March there
-        pay(4, paid_at=None)
-        top = staff.get(TRANSACTIONS)
-        assert listed(top) == ["T-4", "T-3", "T-2", "T-1"]
-        assert [text for text, _link in links(top, "paid_at")] == ["2024", "2025", "2026"]
-
-        year = staff.get(TRANSACTIONS + dict(links(top, "paid_at"))["2026"])
-        assert listed(year) == ["T-3", "T-2"]
-        assert [text for text, _link in links(year, "paid_at")] == ["2026-01", "2026-02", "2026-03"]
-
-        month = staff.get(TRANSACTIONS + dict(links(year, "paid_at"))["2026-02"])
-        assert listed(month) == ["T-2"]
-        offered = links(month, "paid_at")
-        assert offered[0][0] == "2026"  # back
-        assert [text for text, _link in offered[1:]] == [
-            f"2026-02-{day:02}" for day in range(1, 29)
-        ]
-
-        day = staff.get(TRANSACTIONS + dict(offered)["2026-02-03"])
-        assert listed(day) == ["T-2"]
-        assert links(day, "paid_at")[0][0] == "2026-02"
-        assert '<span aria-current="true"><bdi dir="ltr">2026-02-03' in day.content.decode()
-
-    def test_all_dates_leads_back_to_everything(self, staff: Client) -> None:
-        pay(1, paid_at=dt.datetime(2024, 11, 30, 12, tzinfo=dt.UTC))
-        pay(2)
-        year = staff.get(TRANSACTIONS + dict(links(staff.get(TRANSACTIONS), "paid_at"))["2024"])
-        (back,) = [link for text, link in links(year, "") if text == "All dates"]
-        assert listed(staff.get(TRANSACTIONS + back)) == ["T-2", "T-1"]
-
-    def test_one_years_payments_begin_with_its_months(self, staff: Client) -> None:
-        pay(1)
-        pay(2, paid_at=NOON + dt.timedelta(days=40))
-        top = staff.get(TRANSACTIONS)
-        assert [text for text, _link in links(top, "paid_at")] == ["2026-03", "2026-04"]
-
-    def test_one_months_payments_begin_with_its_days(self, staff: Client) -> None:
-        pay(1)
-        pay(2, paid_at=NOON + dt.timedelta(days=2))
-        texts = [text for text, _link in links(staff.get(TRANSACTIONS), "paid_at")]
-        assert texts == ["2026-03-15", "2026-03-16", "2026-03-17"]
-
-    def test_links_keep_the_filters(self, staff: Client) -> None:
-        pay(1)
-        pay(2, status="failed")
-        ((_text, link),) = links(staff.get(TRANSACTIONS, {"status": "success"}), "paid_at")
-        assert parse_qs(urlsplit(link).query)["status"] == ["success"]
-        assert listed(staff.get(TRANSACTIONS + link)) == ["T-1"]
-
-    def test_what_is_paid_in_a_period_is_ordered_by_when(self, staff: Client) -> None:
-        pay(1, paid_at=NOON + dt.timedelta(hours=2))
-        pay(2, paid_at=NOON + dt.timedelta(hours=3))
-        pay(3, paid_at=NOON + dt.timedelta(hours=1))
-        day = {
-            "paid_at__gte": "2026-03-15 00:00:00+02:00",
-            "paid_at__lt": "2026-03-16 00:00:00+02:00",
-        }
-        assert listed(staff.get(TRANSACTIONS, day)) == ["T-2", "T-1", "T-3"]
-        asked = {**day, "o": "1"}
-        assert listed(staff.get(TRANSACTIONS, asked)) == ["T-1", "T-2", "T-3"]
-
-    def test_a_range_that_is_no_period_is_shown_and_leads_back(self, staff: Client) -> None:
-        pay(1)
-        week = {
-            "paid_at__gte": "2026-03-10 00:00:00+02:00",
-            "paid_at__lt": "2026-03-17 00:00:00+02:00",
-        }
-        response = staff.get(TRANSACTIONS, week)
-        assert listed(response) == ["T-1"]
-        shown = response.content.decode()
-        assert "2026-03-10 00:00 – 2026-03-17 00:00" in shown
-        assert links(response, "") == [("All dates", "?")]
-
-    def test_a_day_on_which_clocks_change_has_its_own_length(self, staff: Client) -> None:
-        """Clocks there went forward on 28 March 2026: that day has 23 hours."""
-        pay(1, paid_at=dt.datetime(2026, 3, 27, 21, 59, tzinfo=dt.UTC))
-        pay(2, paid_at=dt.datetime(2026, 3, 27, 22, 1, tzinfo=dt.UTC))
-        pay(3, paid_at=dt.datetime(2026, 3, 28, 20, 59, tzinfo=dt.UTC))
-        pay(4, paid_at=dt.datetime(2026, 3, 28, 21, 1, tzinfo=dt.UTC))
-        days = dict(links(staff.get(TRANSACTIONS), "paid_at"))
-        assert listed(staff.get(TRANSACTIONS + days["2026-03-27"])) == ["T-1"]
-        assert listed(staff.get(TRANSACTIONS + days["2026-03-28"])) == ["T-3", "T-2"]
-        assert listed(staff.get(TRANSACTIONS + days["2026-03-29"])) == ["T-4"]
-
-    def test_a_services_impossible_years_offer_no_century_of_links(self, staff: Client) -> None:
-        pay(1, paid_at=dt.datetime(1, 2, 1, tzinfo=dt.UTC))
-        pay(2, paid_at=dt.datetime(9998, 1, 1, tzinfo=dt.UTC))
-        pay(3)
-        texts = [text for text, _link in links(staff.get(TRANSACTIONS), "paid_at")]
-        assert texts == ["2026-03-15"]
-
-    @pytest.mark.parametrize("query", ["paid_at__gte=nonsense", "paid_at__lt=2026-99-99"])
-    def test_a_time_that_is_none_is_no_server_error(self, staff: Client, query: str) -> None:
-        pay(1)
-        assert staff.get(f"{TRANSACTIONS}?{query}").status_code in {200, 302}
-
-    def test_with_no_payment_there_is_no_drill_down(self, staff: Client) -> None:
-        assert "pp-periods" not in staff.get(TRANSACTIONS).content.decode()
-
-
 def test_an_order_that_has_no_index_is_not_taken_from_an_address(staff: Client) -> None:
     pay(1, amount=3)
-    pay(2, amount=1)
-    pay(3, amount=2)
+    pay(2, amount=1, paid_at=NOON + dt.timedelta(days=1))
+    pay(3, amount=2, paid_at=NOON + dt.timedelta(days=2))
     assert listed(staff.get(TRANSACTIONS, {"o": "2"})) == ["T-3", "T-2", "T-1"]
     assert listed(staff.get(TRANSACTIONS, {"o": "1"})) == ["T-1", "T-2", "T-3"]
     assert listed(staff.get(TRANSACTIONS, {"o": "x.99.-"})) == ["T-3", "T-2", "T-1"]
 
 
 @pytest.mark.parametrize("url", [PAGES, TRANSACTIONS, VERIFICATIONS])
-def test_empty_lists_are_shown(staff: Client, url: str) -> None:
-    assert staff.get(url).status_code == 200
+def test_an_empty_list_says_so_and_how_to_see_more(staff: Client, url: str) -> None:
+    empty = staff.get(url).content.decode()
+    assert '<div class="pp-nothing">' in empty
+    assert "Nothing found." not in empty
+    found = staff.get(url, {"q": "nobody-has-this"}).content.decode()
+    assert re.search(r'Nothing found\..*<a href="\?">Clear search and filters</a>', found)
+    assert 'class="paginator"' not in found
+
+
+@pytest.mark.parametrize("url", [PAGES, TRANSACTIONS, VERIFICATIONS])
+def test_a_list_with_rows_says_nothing_of_that(staff: Client, url: str) -> None:
+    load(History(size=3, mode="test", now=timezone.now(), pages_count=2), events=False)
+    assert "pp-nothing" not in staff.get(url).content.decode()

@@ -23,7 +23,14 @@ from example_project.shop.models import Offer
 from payments_pages.admin.transactions.actions import ACTIONS, fingerprint
 from payments_pages.choices import Door, FulfilmentState, Reason, VerificationState
 from payments_pages.confirmation import confirm_payment
-from payments_pages.models import Event, Fulfilment, PaymentPage, Transaction, Verification
+from payments_pages.models import (
+    Event,
+    Fulfilment,
+    PaymentPage,
+    SavedCard,
+    Transaction,
+    Verification,
+)
 from payments_pages.sandbox import Sandbox
 from payments_pages.staff import make_groups
 from tests.conftest import mirror_page
@@ -41,7 +48,7 @@ NONE: frozenset[str] = frozenset()
 
 @dataclass
 class Stage:
-    """A page and a payment that is held, fresh for each try."""
+    """A page, a payment that is held and its saved card, fresh for each try."""
 
     page: PaymentPage
     row: Fulfilment
@@ -51,12 +58,17 @@ class Stage:
     def payment(self) -> Transaction:
         return Transaction.objects.select_related("fulfilment").get(pk=self.row.transaction_id)
 
+    @property
+    def card(self) -> SavedCard:
+        return SavedCard.objects.get()
+
     def traces(self) -> tuple[object, ...]:
         """All that an action could have left behind, here and at the service."""
         return (
             list(Fulfilment.objects.order_by("pk").values_list("pk", "state", "reason", "attempts")),
             list(PaymentPage.objects.order_by("pk").values_list("pk", "name", "active", "drift", "synced_at")),
             list(Transaction.objects.order_by("pk").values_list("pk", "status", "page", "verified_at")),
+            list(SavedCard.objects.order_by("pk").values()),
             Event.objects.count(), Verification.objects.count(), LogEntry.objects.count(),
             Good.objects.count(), len(self.sandbox.requests),
         )  # fmt: skip
@@ -98,6 +110,19 @@ def give_up(stage: Stage) -> None:
     Fulfilment.objects.update(reason=Reason.ATTEMPTS_SPENT)
 
 
+def reject(stage: Stage) -> None:
+    Fulfilment.objects.update(state=FulfilmentState.REJECTED)
+
+
+def refund(stage: Stage) -> None:
+    Fulfilment.objects.update(
+        state=FulfilmentState.DELIVERED,
+        reason="",
+        money_back_at=timezone.now(),
+        money_back_unseen=True,
+    )
+
+
 def unattribute(stage: Stage) -> None:
     Fulfilment.objects.update(reason=Reason.UNATTRIBUTED)
     Transaction.objects.update(page=None)
@@ -121,8 +146,9 @@ def still_asked(stage: Stage) -> None:
     Verification.objects.update(state=VerificationState.DUE)
 
 
-PAGE, PAYMENT, ASKED = "paymentpage", "transaction", "verification"
+PAGE, PAYMENT, ASKED, CARD = "paymentpage", "transaction", "verification", "savedcard"
 PAYMENT_PK, PAGE_PK = "{stage.row.transaction_id}", "{stage.page.pk}"
+CARD_PK = "{stage.card.pk}"
 
 URLS: dict[str, list[Entry]] = {
     # Payments
@@ -135,6 +161,7 @@ URLS: dict[str, list[Entry]] = {
     f"{PAYMENT}_add": [Entry(NONE, get(f"{PAYMENT}/add/")), Entry(NONE, post(f"{PAYMENT}/add/"))],
     f"{PAYMENT}_delete": [Entry(NONE, post(f"{PAYMENT}/{PAYMENT_PK}/delete/", post="yes"))],
     f"{PAYMENT}_export": [Entry(DECIDE, post(f"{PAYMENT}/export/"), changes=True)],
+    f"{PAYMENT}_export_workbook": [Entry(DECIDE, post(f"{PAYMENT}/export/xlsx/"), changes=True)],
     f"{PAYMENT}_verify_reference": [
         Entry(WORK, get(f"{PAYMENT}/verify/")),
         Entry(WORK, post(f"{PAYMENT}/verify/", reference="A-NEW-ONE"), changes=True),
@@ -159,6 +186,14 @@ URLS: dict[str, list[Entry]] = {
         Entry(DECIDE, get(f"{PAYMENT}/{PAYMENT_PK}/approve/")),
         Entry(DECIDE, act("approve", note="agreed"), changes=True),
     ],
+    f"{PAYMENT}_seen": [
+        Entry(WORK, get(f"{PAYMENT}/{PAYMENT_PK}/seen/"), before=refund),
+        Entry(WORK, act("seen"), changes=True, before=refund),
+    ],
+    f"{PAYMENT}_reopen": [
+        Entry(DECIDE, get(f"{PAYMENT}/{PAYMENT_PK}/reopen/"), before=reject),
+        Entry(DECIDE, act("reopen", note="a mistake"), changes=True, before=reject),
+    ],
     f"{PAYMENT}_reject": [
         Entry(DECIDE, get(f"{PAYMENT}/{PAYMENT_PK}/reject/")),
         Entry(DECIDE, act("reject", note="refunded"), changes=True),
@@ -169,9 +204,26 @@ URLS: dict[str, list[Entry]] = {
         Entry(VIEW, lambda client, stage: client.get(f"{ADMIN}{ASKED}/{Verification.objects.get().pk}/change/")),
         Entry(NONE, lambda client, stage: client.post(f"{ADMIN}{ASKED}/{Verification.objects.get().pk}/change/", {"state": "due"})),
     ],
+    f"{ASKED}_stop": [
+        Entry(
+            WORK,
+            lambda client, stage: client.post(f"{ADMIN}{ASKED}/{Verification.objects.get().pk}/stop/"),
+            changes=True,
+            before=still_asked,
+        ),
+    ],
     f"{ASKED}_history": [Entry(VIEW, lambda client, stage: client.get(f"{ADMIN}{ASKED}/{Verification.objects.get().pk}/history/"))],
     f"{ASKED}_add": [Entry(NONE, get(f"{ASKED}/add/"))],
     f"{ASKED}_delete": [Entry(NONE, lambda client, stage: client.post(f"{ADMIN}{ASKED}/{Verification.objects.get().pk}/delete/", {"post": "yes"}))],
+    # Saved cards
+    f"{CARD}_changelist": [Entry(WORK, get(f"{CARD}/"))],
+    f"{CARD}_change": [
+        Entry(WORK, get(f"{CARD}/{CARD_PK}/change/")),
+        Entry(NONE, post(f"{CARD}/{CARD_PK}/change/", last4="9999")),
+    ],
+    f"{CARD}_history": [Entry(WORK, get(f"{CARD}/{CARD_PK}/history/"))],
+    f"{CARD}_add": [Entry(NONE, get(f"{CARD}/add/"))],
+    f"{CARD}_delete": [Entry(NONE, post(f"{CARD}/{CARD_PK}/delete/", post="yes"))],
     # Pages
     f"{PAGE}_changelist": [Entry(VIEW, get(f"{PAGE}/"))],
     f"{PAGE}_change": [
@@ -214,9 +266,11 @@ LISTS: dict[tuple[str, str], Choice] = {
         WORK, (("confirmed", "yes"), ("page", "tea-box")), before=unattribute
     ),
     (PAYMENT, "reject_held"): Choice(DECIDE, (("confirmed", "yes"), ("note", "refunded"))),
+    (PAYMENT, "export_selected_workbook"): Choice(DECIDE),
     (PAYMENT, "export_selected"): Choice(DECIDE),
     (ASKED, "verify_again"): Choice(WORK, before=can_ask),
     (ASKED, "stop_asking"): Choice(WORK, before=still_asked),
+    (CARD, "forget_selected"): Choice(DECIDE, (("confirmed", "yes"),)),
     (PAGE, "deactivate_pages"): Choice(DECIDE, (("confirmed", "yes"),)),
     (PAGE, "activate_pages"): Choice(DECIDE),
     (PAGE, "keep_drift"): Choice(DECIDE, before=drift),
@@ -256,7 +310,16 @@ def set_up(people: dict[str, User | None], sandbox: Sandbox) -> Callable[[], Sta
 
     def make() -> Stage:
         LogEntry.objects.all().delete()
-        for model in (Good, Offer, Event, Fulfilment, Transaction, Verification, PaymentPage):
+        for model in (
+            SavedCard,
+            Good,
+            Offer,
+            Event,
+            Fulfilment,
+            Transaction,
+            Verification,
+            PaymentPage,
+        ):
             model._base_manager.all()._raw_delete(connection.alias)
         sandbox.reset()
         page = mirror_page(sandbox.add_page(name="Tea box", slug="tea-box", amount=10000))
@@ -264,6 +327,13 @@ def set_up(people: dict[str, User | None], sandbox: Sandbox) -> Callable[[], Sta
         confirm_payment(reference, door=Door.CALLBACK, page_token=page.token)
         row = Fulfilment.objects.get()
         assert (row.state, row.reason) == (FulfilmentState.HELD, Reason.AMOUNT_MISMATCH)
+        SavedCard.objects.create(
+            owner_key=str(User.objects.get(username="nobody").pk),
+            card_key="k",
+            domain="test",
+            first_payment_id=row.transaction_id,
+            saved_at=timezone.now(),
+        )
         return Stage(page, row, sandbox)
 
     return make
@@ -285,6 +355,7 @@ def test_each_address_is_for_its_roles_and_no_other(
         entry.before(stage)
         traces = stage.traces()
         response = entry.do(sign_in(people[role]), stage)
+        read_whole(response)
         case = f"{name}, {role}: {response.status_code}"
         if role == "anonymous":
             assert is_login(response), case
@@ -313,6 +384,7 @@ def test_each_action_of_a_list_is_for_its_roles_and_no_other(
             PAYMENT: stage.row.transaction_id,
             PAGE: stage.page.pk,
             ASKED: Verification.objects.get().pk,
+            CARD: stage.card.pk,
         }[model]
         offered = f'<option value="{action}">' in client.get(url).content.decode()
         assert offered == (role in choice.allowed), role
@@ -320,11 +392,18 @@ def test_each_action_of_a_list_is_for_its_roles_and_no_other(
         data = {"action": action, "_selected_action": chosen}
         data |= {"seen": f"{chosen}:{fingerprint(stage.payment)}", **dict(choice.data)}
         response = client.post(url, data)
+        read_whole(response)
         if role == "anonymous":
             assert is_login(response)
         if role not in VIEW:
             assert role == "anonymous" or response.status_code == 403
         assert (stage.traces() != traces) == (role in choice.allowed), role
+
+
+def read_whole(response: Any) -> None:
+    """Take a download to its end, where its file is closed."""
+    for _piece in response if response.streaming else ():
+        pass
 
 
 def registered() -> dict[str, Any]:
@@ -357,7 +436,7 @@ def test_the_tables_know_every_address_and_every_action() -> None:
 def test_no_action_of_the_sites_own_is_offered(people: dict[str, User | None], set_up: Any) -> None:
     """Such as Django's "delete selected", which a superuser would be offered."""
     set_up()
-    for model in (PAYMENT, PAGE, ASKED):
+    for model in (PAYMENT, PAGE, ASKED, CARD):
         page = sign_in(people["superuser"]).get(f"{ADMIN}{model}/").content.decode()
         assert "delete_selected" not in page
 

@@ -14,6 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from payments_pages.admin.transactions.totals import HEIGHT, WIDTH, draw
+from payments_pages.models import PaymentPage
 from payments_pages.staff import DAYS, day_bounds, take_totals
 from tests.unit.admin.payments import days_ago, many, paid
 
@@ -154,7 +155,7 @@ def test_c63_each_hour_of_a_month_with_a_change_of_clocks_is_in_the_day_that_peo
 
 def parts(page: str) -> list[tuple[str, str, str]]:
     """Each total: its link, its amount, its count."""
-    section = page.split('<div class="pp-totals-figures">')[1].partition("</table>")[0]
+    section = page.partition('<div class="pp-totals-figures"')[2].partition("</table>")[0]
     found = re.findall(
         r'<td><a href="([^"]+)"[^>]*><span class="pp-total">(.*?)</span> '
         r'<span class="pp-count">(\d+) payments?</span>',
@@ -192,7 +193,7 @@ def test_the_total_whose_list_is_open_is_marked(staff: Client) -> None:
     )
 
 
-def test_totals_and_charts_cost_one_query(staff: Client) -> None:
+def test_totals_charts_and_what_was_reversed_cost_two_sums(staff: Client) -> None:
     for days in range(40):
         for currency in ("ILS", "JOD", "USD"):
             paid(currency=currency, paid_at=days_ago(days))
@@ -201,8 +202,8 @@ def test_totals_and_charts_cost_one_query(staff: Client) -> None:
     ) as queries:
         staff.get(TRANSACTIONS)
     taken = [query["sql"] for query in queries if "SUM(" in query["sql"].upper()]
-    assert len(taken) == 1
-    assert len(queries) <= 12
+    assert len(taken) == 2
+    assert len(queries) <= 14
 
 
 def test_a_search_is_not_slowed_down_by_totals(staff: Client) -> None:
@@ -243,8 +244,53 @@ def test_a_sum_that_no_database_can_hold_does_not_take_the_list_away(staff: Clie
     if connection.vendor == "sqlite":
         assert "The totals cannot be shown right now." in page
     else:
-        assert "184467440737095516.14" in page
+        assert "184,467,440,737,095,516.14" in page
     assert "T-1" in page
+
+
+def test_totals_are_of_the_page_and_the_mode_that_the_list_shows(staff: Client) -> None:
+    tea, oil = (
+        PaymentPage.objects.create(remote_id=n, name=name, slug_key=name, domain="test")
+        for n, name in enumerate(("Tea", "Oil"))
+    )
+    paid(amount=1, page=tea)
+    paid(amount=2, page=oil)
+    paid(amount=4)
+    paid(amount=8, page=tea, domain="live")
+
+    def totals(**query: Any) -> tuple[set[str], str]:
+        page = staff.get(TRANSACTIONS, query).content.decode()
+        found = parts(page)
+        for url, amount, _count in found:
+            rows = staff.get(url).context["cl"].queryset
+            assert sum(row.amount for row in rows) == int(re.sub(r"\D", "", amount))
+        title = re.search(r'<h2 id="pp-totals-title".*?</h2>', page)
+        return {amount for _url, amount, _count in found}, title[0] if title else ""
+
+    everything, title = totals()
+    assert everything == {"0.07\u00a0ILS"}
+    assert "Tea" not in title
+    of_tea, title = totals(page__id__exact=tea.pk)
+    assert of_tea == {"0.01\u00a0ILS"}
+    assert "Tea" in title
+    assert totals(page__id__exact=tea.pk, domain="live")[0] == {"0.08\u00a0ILS"}
+    assert totals(domain__exact="live")[0] == {"0.08\u00a0ILS"}
+    of_none, title = totals(page__id__exact="none")
+    assert of_none == {"0.04\u00a0ILS"}
+    assert "No page" in title
+    assert totals(page__id__exact="nonsense")[0] == set()
+    assert totals(domain="nonsense")[0] == everything
+
+
+def test_seven_digits_are_grouped_and_an_unreadable_amount_is_no_zero(staff: Client) -> None:
+    paid(amount=247_647_700)
+    paid(amount=None, currency="JOD", unreadable={"amount": "12.5"})
+    page = staff.get(TRANSACTIONS).content.decode()
+    assert page.count("2,476,477.00\u00a0ILS") >= 5
+    table = page.split('<details class="pp-totals-more">')[1].partition("</details>")[0]
+    assert '<span class="pp-total">unreadable</span>' in table
+    assert "0.00" not in table.replace("477.00", "")
+    assert "1 payment of 30 days has an unreadable amount" in page
 
 
 # The chart
@@ -265,7 +311,9 @@ def test_there_is_one_chart_per_currency_with_its_numbers_as_a_table(staff: Clie
     assert re.search(
         r"<title id=[^>]*>ILS by day, from \S+ to \S+\. The most was on \S+: 123\.45", chart
     )
-    table = page.split("<details>")[1].partition("</details>")[0]
+    assert 'most: <bdi dir="ltr" class="pp-nowrap">123.45' in chart
+    assert len(re.findall(r"<g><title>[\d-]{10}: ", chart)) == DAYS
+    table = page.split('<details class="pp-totals-more">')[1].partition("</details>")[0]
     rows = re.findall(r'<th scope="row"><bdi[^>]*>([\d-]+)</bdi></th>(.*?)</tr>', table)
     assert len(rows) == DAYS
     assert rows == sorted(rows, reverse=True)
@@ -309,7 +357,7 @@ def test_the_strip_needs_no_inline_style_or_script_and_stays_left_to_right(
     paid(currency="<b>")
     page = staff.get(TRANSACTIONS, headers={"accept-language": "ar"}).content.decode()
     section = page.split('<section class="pp-totals"')[1].split("</section>")[0]
-    assert not re.search(r"\sstyle=|\son\w+=|<script|<style", section)
+    assert not re.search(r"\sstyle=|\son\w+=|<script>|<style", section)
     assert '<div class="pp-chart-plot" dir="ltr">' in section
     assert "<b>" not in section.lower()
     isolated = r'<bdi dir="ltr"[^>]*>.*?</bdi>|<div class="pp-chart-plot" dir="ltr">.*?</svg>'

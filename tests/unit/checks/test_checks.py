@@ -3,12 +3,18 @@
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from django.conf import settings
 from django.core.checks import run_checks
 
 from payments_pages import checks
+from payments_pages.conf import conf
+from payments_pages.presets import PRESETS
+from tests.support.mails import use_backend
 
 SITE = "https://shop.merchant.ps"
+OWNERS = "tests.support.goods.owners"
+CARD_KEY = Fernet.generate_key().decode()
 LIVE = {
     "SECRET_KEY": "sk_live_abc",
     "BASE_URL": "https://api.example",
@@ -21,6 +27,10 @@ def found(prefix: str = "payments_pages") -> list[str]:
     deserved = {"payments_pages.W003"} & set(settings.SILENCED_SYSTEM_CHECKS)
     ids = {message.id or "" for message in run_checks()} - deserved
     return sorted(number for number in ids if number.startswith(prefix))
+
+
+def found_on_deploy() -> set[str]:
+    return {message.id or "" for message in run_checks(include_deployment_checks=True)}
 
 
 def test_sound_settings_are_silent(configure: Any) -> None:
@@ -57,6 +67,8 @@ def test_sound_settings_are_silent(configure: Any) -> None:
         ({"MODE": "prod"}, ["payments_pages.E005"]),
         ({"SECRET_KEY": "abc"}, ["payments_pages.E005"]),
         ({"MODE": "test"}, ["payments_pages.E006"]),
+        ({"SECRET_KEY": " pk_live_abc"}, ["payments_pages.E042"]),
+        ({"SECRET_KEY": "pk_test_abc", "MODE": "test"}, ["payments_pages.E042"]),
         ({"HANDLER": "tests.support.goods.nowhere.deliver"}, ["payments_pages.E007"]),
         ({"HANDLER": "tests.support.goods.handlers.nothing"}, ["payments_pages.E007"]),
         ({"HANDLER": "deliver"}, ["payments_pages.E007"]),
@@ -78,9 +90,34 @@ def test_sound_settings_are_silent(configure: Any) -> None:
         ({"WEBHOOK_SECRETS": ()}, ["payments_pages.E018"]),
         ({"WEBHOOK_HEADER": "x-lahza-signature"}, ["payments_pages.W004"]),
         ({"WEBHOOK_ALGORITHM": "sha256"}, ["payments_pages.W004"]),
-        ({"MERCHANT_NAME": 3}, ["payments_pages.E019"]),
-        ({"WHAT_HAPPENS_NEXT": {}}, ["payments_pages.E019"]),
-        ({"MERCHANT_CONTACT": {"en": None}}, ["payments_pages.E019"]),
+        ({"MERCHANT": {"NAME": 3}}, ["payments_pages.E019"]),
+        ({"MERCHANT": {"NEXT_STEPS": {}}}, ["payments_pages.E019"]),
+        ({"MERCHANT": {"CONTACT": {"en": None}}}, ["payments_pages.E019"]),
+        ({"MERCHANT": "Olive Shop"}, ["payments_pages.E036"]),
+        ({"MERCHANT": {"LOGOS": "x.svg"}}, ["payments_pages.E036"]),
+        ({"MERCHANT": {3: "x"}}, ["payments_pages.E036"]),
+        ({"MERCHANT_NAME": "Olive Shop"}, ["payments_pages.E002"]),
+        ({"MERCHANT": {"NAME": {"en": "Olive", "ar": "زيتون"}}}, ["payments_pages.W023"]),
+        ({"MERCHANT": {"NAME": {"en": "x", "ar": "x", "he": ""}}}, ["payments_pages.W023"]),
+        ({"MERCHANT": {"NAME": {"en-gb": "x", "ar-ps": "x", "he": "x"}}}, []),
+        ({"SERVICE": "lazha"}, ["payments_pages.E035"]),
+        ({"SERVICE": ["lahza"]}, ["payments_pages.E035"]),
+        ({"SERVICE": ""}, ["payments_pages.E035"]),
+        ({"SERVICE": "lahza", "ATTRIBUTION": ("callback",)}, []),
+        ({"SERVICE": "lahza"}, ["payments_pages.W024"]),
+        ({"SERVICE": "lahza", "WEBHOOK_HEADER": ""}, ["payments_pages.W004"]),
+        ({"SERVICE": "lahza", "WEBHOOK_HEADER": "", "WEBHOOK_ALGORITHM": ""}, []),
+        ({"WEBHOOK_HEADER": "x-s", "WEBHOOK_ALGORITHM": "sha256"}, ["payments_pages.W024"]),
+        ({"PROXY": "proxy:3128"}, ["payments_pages.E037"]),
+        ({"PROXY": "https://proxy.example:3128"}, ["payments_pages.E037"]),
+        ({"PROXY": "http://proxy.example"}, ["payments_pages.E037"]),
+        ({"PROXY": "http://proxy.example:port"}, ["payments_pages.E037"]),
+        ({"PROXY": "http://name:word@proxy.example:3128"}, []),
+        ({"CA_BUNDLE": "/no/such/file"}, ["payments_pages.E038"]),
+        ({"RESULT_CSP": "no"}, ["payments_pages.E039"]),
+        ({"RESULT_CSP": False}, []),
+        ({"LEASE": float("inf")}, ["payments_pages.E009"]),
+        ({"DEADLINE": float("nan")}, ["payments_pages.E009"]),
         ({"OVERDUE": -1}, ["payments_pages.E009"]),
         ({"MAX_CALLS": 0}, ["payments_pages.E009"]),
         ({"UNKNOWN_PER_ADDRESS": "20"}, ["payments_pages.E009"]),
@@ -93,12 +130,54 @@ def test_sound_settings_are_silent(configure: Any) -> None:
         ({"DELIVERY": "queued", "NUDGE": "tests.support.goods.nowhere"}, ["payments_pages.E022"]),
         ({"NUDGE": "tests.support.settings.TIME_ZONE"}, ["payments_pages.E022"]),
         ({"BASE_URL": "http://127.0.0.1:8001/api"}, ["payments_pages.W001"]),
-        ({"SECRET_KEY": "sk_test_abc"}, ["payments_pages.W002"]),
+        ({"NOTIFY": "owner@shop.example"}, ["payments_pages.E043"]),
+        ({"NOTIFY": ["owner"]}, ["payments_pages.E043"]),
+        ({"NOTIFY": [3]}, ["payments_pages.E043"]),
+        ({"NOTIFY": {"owner@shop.example"}}, ["payments_pages.E043"]),
+        ({"NOTIFY": ["owner@shop.example\nBcc: x@evil.example"]}, ["payments_pages.E043"]),
+        ({"NOTIFY": ["owner@shop.example", "Till <till@shop.example>"]}, []),
+        ({"NOTIFY": ()}, []),
+        ({"SAVE_CARD": f"{OWNERS}.by_email", "CARD_KEYS": [CARD_KEY]}, []),
+        ({"SAVE_CARD": f"{OWNERS}.by_email", "CARD_KEYS": CARD_KEY}, []),
+        ({"SAVE_CARD": f"{OWNERS}.by_email", "CARD_KEYS": lambda: 1 / 0}, []),
+        ({"CARD_KEYS": [CARD_KEY, CARD_KEY]}, []),
+        ({"SAVE_CARD": "nowhere.owner", "CARD_KEYS": [CARD_KEY]}, ["payments_pages.E050"]),
+        ({"SAVE_CARD": f"{OWNERS}.nobody", "CARD_KEYS": [CARD_KEY]}, ["payments_pages.E050"]),
+        ({"SAVE_CARD": f"{OWNERS}.CALLS", "CARD_KEYS": [CARD_KEY]}, ["payments_pages.E050"]),
+        ({"SAVE_CARD": f"{OWNERS}.later", "CARD_KEYS": [CARD_KEY]}, ["payments_pages.E050"]),
+        (
+            {"SAVE_CARD": f"{OWNERS}.without_argument", "CARD_KEYS": [CARD_KEY]},
+            ["payments_pages.E050"],
+        ),
+        ({"SAVE_CARD": f"{OWNERS}.by_email"}, ["payments_pages.E051"]),
+        ({"SAVE_CARD": f"{OWNERS}.by_email", "CARD_KEYS": []}, ["payments_pages.E051"]),
+        ({"SAVE_CARD": f"{OWNERS}.by_email", "CARD_KEYS": ["LEAKME"]}, ["payments_pages.E051"]),
+        ({"CARD_KEYS": [CARD_KEY, "LEAKME"]}, ["payments_pages.E051"]),
+        ({"CARD_KEYS": 7}, ["payments_pages.E051"]),
     ],
 )
 def test_a_wrong_setting_is_found(configure: Any, keys: dict[str, Any], ids: list[str]) -> None:
     configure(**{**LIVE, "SITE_URL": SITE, **keys})
     assert found() == ids
+
+
+def test_saved_cards_without_their_extra_are_found(
+    configure: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("payments_pages.encryption.find_spec", lambda name: None)
+    configure(**LIVE, SITE_URL=SITE, SAVE_CARD=f"{OWNERS}.by_email", CARD_KEYS=[CARD_KEY])
+    assert found() == ["payments_pages.E052"]
+    configure(SAVE_CARD=None, CARD_KEYS=None)
+    assert found() == []
+
+
+def test_no_message_quotes_a_key_of_cards(configure: Any) -> None:
+    configure(**LIVE, SITE_URL=SITE, CARD_KEYS=[CARD_KEY, "LEAKME"])
+    (message,) = checks.check_cards(None)
+    told = f"{message.msg} {message.hint}"
+    assert "Key 2" in told
+    assert CARD_KEY not in told
+    assert "LEAKME" not in told
 
 
 def test_a_setting_that_is_no_dict_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,6 +196,86 @@ def test_deferred_sqlite_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         settings, "DATABASES", {"default": {"ENGINE": "django.db.backends.sqlite3"}}
     )
     assert [message.id for message in checks.check_database(None)] == ["payments_pages.W003"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "ids"),
+    [
+        ("sqlite3", ["payments_pages.E040"]),
+        ("mysql", ["payments_pages.E040"]),
+        ("postgresql", []),
+    ],
+)
+def test_a_database_with_a_time_zone_of_its_own_is_refused_where_times_would_be_hours_off(
+    monkeypatch: pytest.MonkeyPatch, engine: str, ids: list[str]
+) -> None:
+    database = {
+        "ENGINE": f"django.db.backends.{engine}",
+        "OPTIONS": {"transaction_mode": "IMMEDIATE"},
+        "TIME_ZONE": "Asia/Hebron",
+    }
+    monkeypatch.setattr(settings, "DATABASES", {"default": database})
+    assert [message.id for message in checks.check_database(None)] == ids
+
+
+def test_a_test_key_is_found_where_a_site_is_deployed_and_nowhere_else(
+    settings: Any, configure: Any
+) -> None:
+    configure(SECRET_KEY="sk_test_abc", SITE_URL=SITE)
+    assert "payments_pages.W002" not in found()
+    assert "payments_pages.W002" in found_on_deploy()
+    settings.DEBUG = True
+    assert "payments_pages.W002" not in found_on_deploy()
+    settings.DEBUG = False
+    configure(SECRET_KEY="sk_live_abc")
+    assert "payments_pages.W002" not in found_on_deploy()
+
+
+@pytest.mark.parametrize(
+    ("backend", "sender", "ids"),
+    [
+        ("smtp", "shop@merchant.ps", set()),
+        ("console", "shop@merchant.ps", {"payments_pages.W025"}),
+        ("dummy", "webmaster@localhost", {"payments_pages.W025", "payments_pages.W026"}),
+        ("smtp", "webmaster@localhost", {"payments_pages.W026"}),
+    ],
+)
+def test_mails_to_staff_that_nobody_would_get_are_found_where_a_site_is_deployed(
+    settings: Any, configure: Any, backend: str, sender: str, ids: set[str]
+) -> None:
+    use_backend(settings, f"django.core.mail.backends.{backend}.EmailBackend")
+    settings.DEFAULT_FROM_EMAIL = sender
+    ours = {"payments_pages.W025", "payments_pages.W026"}
+    assert not ours & found_on_deploy()
+    configure(NOTIFY=["owner@merchant.ps"])
+    assert found_on_deploy() & ours == ids
+    assert not ours & set(found())
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_a_service_fills_what_a_site_leaves_out_and_what_is_set_beside_it_wins(
+    configure: Any, name: str
+) -> None:
+    left_out = dict.fromkeys(("BASE_URL", "PAY_URL", "WEBHOOK_HEADER", "WEBHOOK_ALGORITHM"))
+    configure(SERVICE=name, **left_out)
+    preset = PRESETS[name]
+    assert (conf.base_url, conf.pay_url) == (preset["BASE_URL"], preset["PAY_URL"])
+    assert conf.webhook_header == preset["WEBHOOK_HEADER"]
+    assert conf.webhook_algorithm == preset["WEBHOOK_ALGORITHM"]
+    assert conf.exponents == preset["CURRENCIES"]
+    configure(BASE_URL="https://api.example/", WEBHOOK_HEADER="", CURRENCIES={"KWD": 3, "USD": 2})
+    assert (conf.base_url, conf.pay_url) == ("https://api.example", preset["PAY_URL"])
+    assert conf.webhook_header == ""
+    assert conf.exponents == {**preset["CURRENCIES"], "KWD": 3, "USD": 2}
+
+
+def test_a_wrong_service_says_which_there_are(configure: Any) -> None:
+    configure(SERVICE="paystak")
+    (message,) = [m for m in run_checks() if m.id == "payments_pages.E035"]
+    assert message.hint is not None
+    assert message.hint.startswith("Did you mean 'paystack'?")
+    for name in PRESETS:
+        assert f'"{name}"' in message.hint
 
 
 @pytest.mark.parametrize(

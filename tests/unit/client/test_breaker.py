@@ -189,3 +189,24 @@ def test_a_forked_child_is_bound_by_nothing_of_its_parent() -> None:
                 os._exit(1)
         _pid, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_that_is_forked_inside_a_call_gives_back_no_place_of_its_own() -> None:
+    bulkhead = Bulkhead()
+    assert bulkhead.enter(1)
+    child = os.fork()
+    if child == 0:
+        try:
+            assert bulkhead.enter(1)
+            bulkhead.leave()
+            bulkhead.leave()  # the place that was taken before the fork
+            assert bulkhead.enter(1)
+            assert not bulkhead.enter(1)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    _pid, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert not bulkhead.enter(1), "the parent's place is still taken"

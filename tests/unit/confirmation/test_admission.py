@@ -1,4 +1,4 @@
-"""Strangers cannot make us hurt the service, fill our tables, or keep payers out (RELIABILITY)."""
+"""Anonymous callers cannot overload the service, fill our tables, or keep payers out."""
 
 import json
 import logging
@@ -36,7 +36,7 @@ HERE, THERE = "203.0.113.7", "198.51.100.9"
 
 @pytest.fixture(autouse=True)
 def small(configure: Any) -> None:
-    """Budgets that a test uses up quickly, in a window that does not end meanwhile."""
+    """Small budgets, in a window that does not end during the test."""
     configure(UNKNOWN_PER_ADDRESS=5, UNKNOWN_IN_ALL=8)
 
 
@@ -329,3 +329,123 @@ def test_a_request_without_an_address_is_budgeted(sandbox: Sandbox, client: Clie
     for number in range(10):
         client.get("/payments/callback/", {"reference": f"G-{number}"}, REMOTE_ADDR="")
     assert sandbox.verify_calls() == 5
+
+
+# --- Payments that are known and not paid (S07) ----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "payments"),
+    [
+        pytest.param("abandoned", 60, marks=pytest.mark.slow),
+        ("abandoned", 12),
+        ("failed", 12),
+        ("pending", 12),
+        ("processing", 12),
+        ("a status nobody knows", 12),
+    ],
+)
+def test_s07_who_reloads_unpaid_payments_costs_few_calls_and_keeps_no_payer_out(
+    tea_box: PaymentPage, sandbox: Sandbox, one_window: list[float], status: str, payments: int
+) -> None:
+    unpaid = [sandbox.pay("tea-box", status=status) for _number in range(payments)]
+    for reference in unpaid:
+        come(reference, page_token=tea_box.token)
+    first = sandbox.verify_calls()
+    for _time in range(4):
+        let_time_pass(15)
+        for reference in unpaid:
+            assert come(reference).outcome in {Outcome.PENDING, Outcome.NOT_PAID}
+    assert sandbox.verify_calls() == first, "the first looks have used up this minute's budget"
+    for minute in (1, 2):
+        one_window[0] += 60
+        let_time_pass(60)
+        for reference in unpaid:
+            come(reference)
+        assert sandbox.verify_calls() == first + 5 * minute
+    for _payer in range(8):
+        found = come(sandbox.pay("tea-box"), page_token=tea_box.token)
+        assert found.outcome is Outcome.DELIVERED, "behind the same address"
+    assert guess(1) == [Outcome.UNKNOWN]
+
+
+def test_s07_expected_payments_that_are_not_paid_are_budgeted_too(
+    db: None, sandbox: Sandbox, tea_box: PaymentPage
+) -> None:
+    """The shop's own code has vouched for the reference, not for whoever comes with it."""
+    orders = [sandbox.pay("tea-box", status="abandoned") for _number in range(20)]
+    for reference in orders:
+        expect_payment(reference)
+        confirm_payment(reference, door=Door.EXPECTED, vouched=True)
+    let_time_pass(60)
+    before = sandbox.verify_calls()
+    for reference in orders:
+        come(reference)
+    assert sandbox.verify_calls() == before + 5
+    for reference in orders:
+        confirm_payment(reference, door=Door.WEBHOOK, vouched=True, client_ip=HERE)
+    assert sandbox.verify_calls() == before + 25, "a signed message is never budgeted"
+
+
+@on_commit
+def test_s07_one_who_pays_after_the_budget_is_used_up_is_served_by_the_sweep(
+    sandbox: Sandbox, tea_box: PaymentPage
+) -> None:
+    unpaid = [sandbox.pay("tea-box", status="abandoned") for _number in range(9)]
+    for reference in unpaid:
+        come(reference, page_token=tea_box.token)
+    sandbox.set_transaction(unpaid[0], status="success")
+    let_time_pass(20)
+    assert come(unpaid[0]).outcome is Outcome.NOT_PAID
+    assert come(unpaid[0], THERE).outcome is Outcome.DELIVERED, "another address has its own"
+    sandbox.set_transaction(unpaid[1], status="success")
+    assert sweep_due().outcomes[Outcome.DELIVERED] == 1
+
+
+def test_s07_a_service_that_gives_no_answer_is_charged_as_well(
+    sandbox: Sandbox, tea_box: PaymentPage, configure: Any
+) -> None:
+    configure(UNKNOWN_PER_ADDRESS=30)
+    references = [sandbox.pay("tea-box", status="pending") for _number in range(20)]
+    for reference in references:
+        come(reference)
+    configure(UNKNOWN_PER_ADDRESS=22)
+    let_time_pass(60)
+    sandbox.faults.add(kind="status", operation="verify", status=400)
+    before = sandbox.verify_calls()
+    for reference in references:
+        come(reference)
+    assert sandbox.verify_calls() == before + 2
+
+
+def test_s07_the_pause_of_a_reference_grows_for_who_is_not_vouched_for(
+    sandbox: Sandbox, tea_box: PaymentPage, configure: Any
+) -> None:
+    configure(UNKNOWN_PER_ADDRESS=1000)
+    reference = sandbox.pay("tea-box", status="abandoned")
+    asked_after: list[int] = []
+    waited = 0
+    come(reference)
+    for _second in range(70):
+        let_time_pass(2)
+        waited += 2
+        calls = sandbox.verify_calls()
+        come(reference)
+        if sandbox.verify_calls() > calls:
+            asked_after.append(waited)
+            waited = 0
+    # Real time passes, too: a pause may seem a step shorter.
+    pauses = list(zip(asked_after, [2, 2, 4, 8, 16, 32, 60], strict=False))
+    assert all(right - 2 <= seen <= right for seen, right in pauses), asked_after
+    assert len(pauses) == 7
+    calls = sandbox.verify_calls()
+    confirm_payment(reference, door=Door.CONFIRM)
+    assert sandbox.verify_calls() == calls + (waited >= 2), "the merchant's own code"
+    let_time_pass(2)
+    confirm_payment(reference, door=Door.CONFIRM)
+    assert sandbox.verify_calls() > calls
+    confirm_payment(reference, door=Door.WEBHOOK, vouched=True, client_ip=HERE)
+    calls = sandbox.verify_calls()
+    let_time_pass(3)
+    come(reference)
+    assert sandbox.verify_calls() == calls + 1, "the schedule has started anew"

@@ -1,4 +1,4 @@
-"""An answer that cannot be written down loses no payment, and is seen."""
+"""If an answer cannot be recorded, the payment is not lost, and staff see it."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -27,7 +27,7 @@ def come_back(page: PaymentPage, reference: str) -> Any:
 
 
 def complain(sender: object, **sent: Any) -> None:
-    """As an audit app of the merchant's would, with a payer's data in its words."""
+    """Raise an error as an audit app of the merchant's may, with a payer's data in its text."""
     raise RuntimeError(f"no audit line for {PAYER}")
 
 
@@ -86,7 +86,7 @@ def test_a_lasting_error_has_a_reason_a_backoff_and_an_end(
 
 @pytest.fixture
 def ascii_messages(db: None) -> Iterator[None]:
-    """Let the database refuse letters beyond ASCII, as one in another character set does."""
+    """Let the database refuse letters that are not ASCII, as some character sets do."""
     statements = {
         "mysql": (
             "ALTER TABLE payments_pages_transaction MODIFY message LONGTEXT CHARACTER SET ascii NOT NULL",

@@ -1,4 +1,4 @@
-"""What a transaction pays for: where each step looks, and what it does not believe."""
+"""What a transaction pays for: where each step looks, and what it ignores."""
 
 import uuid
 from typing import Any
@@ -21,7 +21,7 @@ DEFAULT = ("expected", "metadata", "callback")
 
 
 def evidence(reference: str = "PPG-1", **fields: Any) -> Evidence:
-    usual = {"amount": 10000, "currency": "ILS", "metadata": {}, "page_claim": None}
+    usual = {"amount": 10000, "currency": "ILS", "metadata": {}, "page_hint": None}
     return Evidence(
         reference=reference, reference_key=reference_key(reference), **{**usual, **fields}
     )
@@ -37,7 +37,7 @@ def test_nothing_known_is_no_attribution(tea_box: PaymentPage) -> None:
 
 
 def test_the_page_of_the_callback_is_found_by_its_token(tea_box: PaymentPage) -> None:
-    answer = found(page_claim=tea_box.token)
+    answer = found(page_hint=tea_box.token)
     assert (answer.by, answer.page) == (Attributed.CALLBACK, tea_box)
     assert expectation_of(answer, "key") == Expectation(
         amount=10000, currency="ILS", offer=Offer(domain="test")
@@ -45,7 +45,7 @@ def test_the_page_of_the_callback_is_found_by_its_token(tea_box: PaymentPage) ->
 
 
 def test_a_token_that_no_page_has_is_no_claim(tea_box: PaymentPage) -> None:
-    assert found(page_claim=uuid.uuid4()) == Attribution()
+    assert found(page_hint=uuid.uuid4()) == Attribution()
 
 
 def test_an_expected_payment_is_found_by_its_very_reference(tea_box: PaymentPage) -> None:
@@ -135,7 +135,7 @@ def test_odd_metadata_names_nothing_and_raises_nothing(
 
 
 def test_the_first_answer_wins_and_agreement_is_no_conflict(tea_box: PaymentPage) -> None:
-    answer = found(metadata={"slug": "tea-box"}, page_claim=tea_box.token)
+    answer = found(metadata={"slug": "tea-box"}, page_hint=tea_box.token)
     assert (answer.by, answer.page, answer.conflict) == (Attributed.METADATA, tea_box, False)
 
 
@@ -143,19 +143,19 @@ def test_two_sources_that_name_different_pages_are_a_conflict(
     tea_box: PaymentPage, sandbox: Sandbox
 ) -> None:
     other = mirror_another(sandbox, slug="other", amount=10000)
-    answer = found(metadata={"slug": "tea-box"}, page_claim=other.token)
+    answer = found(metadata={"slug": "tea-box"}, page_hint=other.token)
     assert (answer.page, answer.conflict) == (tea_box, True)
     wanted = expectation_of(answer, "key")
     assert wanted is not None
     assert wanted.conflict
     expect_payment("PPG-1", page=tea_box)
-    assert found(page_claim=other.token).conflict
-    assert found(page_claim=other.token).by is Attributed.EXPECTED
+    assert found(page_hint=other.token).conflict
+    assert found(page_hint=other.token).by is Attributed.EXPECTED
 
 
 def test_an_expected_payment_without_a_page_leaves_the_page_open(tea_box: PaymentPage) -> None:
     expect_payment("PPG-1")
-    answer = found(page_claim=tea_box.token)
+    answer = found(page_hint=tea_box.token)
     assert (answer.by, answer.conflict) == (Attributed.EXPECTED, False)
 
 
@@ -181,7 +181,7 @@ def test_a_guess_by_price_does_not_contradict_a_statement(
     tea_box: PaymentPage, sandbox: Sandbox
 ) -> None:
     other = mirror_another(sandbox, slug="other", amount=500)
-    answer = found(ALL, page_claim=other.token)
+    answer = found(ALL, page_hint=other.token)
     assert (answer.by, answer.page, answer.conflict) == (Attributed.CALLBACK, other, False)
 
 

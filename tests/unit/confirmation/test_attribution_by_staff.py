@@ -1,4 +1,4 @@
-"""Staff say what a payment pays for: the policy decides again, once, whoever comes at the same time."""
+"""Staff attribute a payment to a page: the policy decides again, once, also if others act meanwhile."""
 
 from typing import Any
 
@@ -103,7 +103,7 @@ def test_what_the_merchants_code_expected_is_not_overruled(
 
 
 def test_a_second_payment_may_be_for_a_page_instead(tea_box: PaymentPage, sandbox: Sandbox) -> None:
-    """What the payer's side named is let go, and stays paid by the first."""
+    """The expected payment that the payer's side named is detached; the first payment keeps it."""
     expected = expect_payment("PPG-0", paid_by_key="another")
     sandbox.add_transaction(REFERENCE, metadata={"payments_pages_expected": "PPG-0"})
     assert confirm().outcome is Outcome.HELD
@@ -128,7 +128,7 @@ def test_a_note_has_words_and_an_end(pageless: Fulfilment) -> None:
 def test_an_answer_on_its_way_does_not_take_back_what_staff_said_meanwhile(
     pageless: Fulfilment, tea_box: PaymentPage, sandbox: Sandbox
 ) -> None:
-    """It was asked for before, and knows of no page: it would write that back."""
+    """The service was asked before staff named the page; this answer would overwrite the page."""
     said: list[Any] = []
 
     def attribute() -> None:
@@ -158,7 +158,7 @@ def test_a_page_that_does_not_fit_is_not_forgotten_either(
     confirm(door=Door.WEBHOOK, refresh=True)
     assert known() == (dear, Attributed.STAFF)
     assert (row().state, row().reason) == (FulfilmentState.HELD, Reason.AMOUNT_MISMATCH)
-    # The answer that was dropped is asked for again: no news is lost.
+    # The answer was ignored; the service is asked again.
     sandbox.faults.clear()
     sandbox.set_transaction(REFERENCE, status="reversed")
     let_time_pass(3600)

@@ -246,9 +246,10 @@ def test_nor_can_it_when_something_else_holds_it_by_now(
     assert Transaction.objects.get().domain == "test"
 
 
-def test_a_payment_without_a_mode_cannot_be_approved(
-    tea_box: PaymentPage, sandbox: Sandbox
+@pytest.mark.parametrize("domain", ["live", "staging", "TEST"])
+def test_a_payment_of_a_mode_that_is_not_ours_cannot_be_approved(
+    tea_box: PaymentPage, sandbox: Sandbox, domain: str
 ) -> None:
-    sandbox.pay("tea-box", reference=REFERENCE, domain="")
+    sandbox.pay("tea-box", reference=REFERENCE, domain=domain)
     assert come(tea_box).outcome is Outcome.HELD
     assert not decisions.may_approve(row().transaction)

@@ -1,4 +1,4 @@
-"""A payer's claim to a page: one that fits stays, one that does not gives way to one that does (S16)."""
+"""A page hint stays if the payment is enough for its page; otherwise a better one replaces it (S16)."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from payments_pages.confirmation import sweep_due
 from payments_pages.models import Fulfilment, PaymentPage, Transaction, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
-from tests.conftest import meanwhile, mirror_another
+from tests.conftest import CLAIM, meanwhile, mirror_another
 from tests.support.goods.models import Good
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -60,7 +60,7 @@ def test_a_false_claim_made_first_gives_way_to_the_true_one(
 def test_a_claim_that_fits_is_not_taken_over(
     tea_box: PaymentPage, sandbox: Sandbox, come_back: Any
 ) -> None:
-    """Held for another reason, so that there is time for a second claim."""
+    """The payment is held for another reason, so that there is time for a second page hint."""
     PaymentPage.objects.update(active=False)
     cheap = mirror_another(sandbox, slug="cheap", amount=100)
     reference = sandbox.pay("tea-box")
@@ -137,7 +137,7 @@ def test_of_two_true_claims_at_the_same_time_one_takes_over(
     def rival() -> None:
         assert come_back(reference, cheap).status_code == 303
 
-    with meanwhile("UPDATE payments_pages_verification", rival):
+    with meanwhile(CLAIM, rival):
         come_back(reference, tea_box)
     assert claimed() == cheap.token
     assert Transaction.objects.get().page == cheap

@@ -1,5 +1,6 @@
-"""What is said of a payment while, or just after, somebody else asks about it is not lost."""
+"""A notice that comes while a rival asks about the payment, or just after, is not lost."""
 
+import datetime as dt
 import time
 import uuid
 from collections.abc import Callable
@@ -7,11 +8,14 @@ from typing import Any
 
 import pytest
 from django.db import transaction as db_transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
 
 from payments_pages.choices import Door, FulfilmentState, Outcome, Reason, VerificationState
 from payments_pages.confirmation import (
     confirm_payment,
     confirm_payment_on_commit,
+    rivals,
     sweep_due,
     verification,
 )
@@ -21,6 +25,7 @@ from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
 from tests.conftest import in_thread
+from tests.support.door_behaviour import at_once, pay
 from tests.support.goods.models import Good
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -39,7 +44,7 @@ def callback(reference: str, page: PaymentPage) -> Outcome:
 
 
 def meanwhile(sandbox: Sandbox, action: Callable[[], Any]) -> list[Any]:
-    """Do something while the service is being asked, once; return where its result will be."""
+    """Call a function once while the service is being asked; return the list that gets its result."""
     results: list[Any] = []
     sandbox.faults.add(
         operation="verify",
@@ -48,6 +53,14 @@ def meanwhile(sandbox: Sandbox, action: Callable[[], Any]) -> list[Any]:
         times=1,
     )
     return results
+
+
+def wait_for(rows: Callable[[], QuerySet[Any]]) -> None:
+    """Wait until a rival has written what makes such a row."""
+    until = time.monotonic() + 20
+    while not rows().exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
 # A signed message that loses the claim
@@ -69,7 +82,7 @@ def test_a_signed_word_counts_though_the_payer_has_just_asked(
 def test_a_signed_word_counts_while_the_payers_own_ask_is_under_way(
     tea_box: PaymentPage, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verification, "RIVAL_PATIENCE", 0.0)
+    monkeypatch.setattr(rivals, "RIVAL_PATIENCE", 0.0)
     results = meanwhile(sandbox, lambda: webhook("PPG-1"))
     callback("PPG-1", tea_box)
     assert results
@@ -98,6 +111,43 @@ def test_the_merchants_word_takes_up_what_was_given_up(
     assert Good.objects.count() == 1
 
 
+# Several trusted callers at once
+
+
+def test_an_answer_asked_for_after_this_caller_is_new_enough_although_others_come_later(
+    tea_box: PaymentPage, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rival asks; this caller names the reference and waits. By then the next attempt has ended,
+    and somebody else has named the reference, too.
+    """
+    pay(sandbox, reference="PPG-1")
+    assert callback("PPG-1", tea_box) is Outcome.DELIVERED
+    rows = Verification.objects.filter(reference_key=reference_key("PPG-1"))
+    hour = dt.timedelta(hours=1)
+    rows.update(state=VerificationState.VERIFYING, attempts=7, next_at=timezone.now() + hour)
+    wait = verification.await_rival
+
+    def go_on(key: str, *, has_lock: bool) -> Verification | None:
+        assert rows.filter(named_attempt=7).exists()
+        rows.update(state=VerificationState.DUE, attempts=8, named_attempt=8)
+        return wait(key, has_lock=has_lock)
+
+    monkeypatch.setattr(verification, "await_rival", go_on)
+    assert webhook("PPG-1", refresh=True) is Outcome.ALREADY_DELIVERED
+    assert sandbox.verify_calls("PPG-1") == 1
+
+
+def test_everybody_who_asks_again_at_once_is_answered(
+    tea_box: PaymentPage, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rivals, "RIVAL_PATIENCE", 30.0)  # the computer may be busy
+    for _payment in range(10):
+        reference = pay(sandbox)
+        found = at_once([lambda named=reference: webhook(named, refresh=True)] * 8)
+        assert set(found) <= set(Outcome.given())
+    assert Good.objects.count() == 10
+
+
 # A refund
 
 
@@ -118,8 +168,8 @@ def test_a_refund_just_after_the_last_ask_is_asked_about_at_once(
 def test_a_refund_while_another_asks_is_asked_about_after_that(
     patience: float, tea_box: PaymentPage, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answer under way may be older than the refund: by who waits for it, or by the sweep."""
-    monkeypatch.setattr(verification, "RIVAL_PATIENCE", patience)
+    """The answer under way may be older than the refund: the waiting caller or the sweep asks again."""
+    monkeypatch.setattr(rivals, "RIVAL_PATIENCE", patience)
     sandbox.pay("tea-box", reference="PPG-1")
     callback("PPG-1", tea_box)
     let_time_pass(60)
@@ -127,7 +177,9 @@ def test_a_refund_while_another_asks_is_asked_about_after_that(
 
     def tell() -> None:
         refunds.append(in_thread(lambda: webhook("PPG-1", refresh=True)))
-        time.sleep(0.2)  # it has lost the claim by then, and waits for the answer
+        # It has lost the claim, has named the reference, and waits for the answer.
+        named = Verification.objects.filter(refresh_attempt=F("attempts"))
+        in_thread(lambda: wait_for(named.all)).result()
 
     sandbox.faults.add(operation="verify", kind="run", function=tell, times=1)
     webhook("PPG-1", refresh=True)
@@ -217,7 +269,7 @@ def test_a_row_deleted_by_hand_while_the_service_is_asked_loses_no_payment(
 def test_a_second_look_does_not_forget_the_page_that_was_named_meanwhile(
     tea_box: PaymentPage, sandbox: Sandbox, configure: Any
 ) -> None:
-    """First somebody came by the address of no page of ours; the true one comes during a refresh."""
+    """The first page hint is of no page of ours; the true one comes during a refresh."""
     configure(ATTRIBUTION=("expected", "callback"))
     sandbox.pay("tea-box", reference="PPG-1")
     nowhere = confirm_payment("PPG-1", door=Door.CALLBACK, page_token=uuid.uuid4())

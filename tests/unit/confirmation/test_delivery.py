@@ -1,4 +1,4 @@
-"""An external handler runs under the lease: at least once, with one key, and fenced."""
+"""An external handler runs under the lease, at least once, with one key; late attempts write nothing."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -67,7 +67,7 @@ def test_it_runs_once_with_no_transaction_open(buy: Any) -> None:
 
 
 def test_an_atomic_handler_runs_inside_one(buy: Any, configure: Any) -> None:
-    """The control: the flag above can be seen to be true."""
+    """The control for the test above: its flag can be true."""
     buy("fail_first")
     configure(HANDLER="tests.support.goods.external.call", HANDLER_ATOMIC=True)
     let_time_pass(20)
@@ -155,7 +155,7 @@ def test_an_atomic_handler_has_nothing_to_renew(buy: Any, configure: Any) -> Non
 
 @contextmanager
 def cut_lines(times: int) -> Iterator[list[str]]:
-    """Let the line to the database be cut whenever `delivered` is set, so many times."""
+    """Cut the database connection when `delivered` is set, for the given number of times."""
     seen: list[str] = []
 
     def cut(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
@@ -188,7 +188,7 @@ def test_what_can_never_be_recorded_is_done_again_with_the_same_key(buy: Any) ->
 
 
 def test_a_commit_whose_answer_is_lost_is_found(buy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The record took effect, and the line was cut before we heard of it."""
+    """The state was committed, and the connection was cut before the answer came."""
     commit = connection.commit
 
     def deaf() -> None:

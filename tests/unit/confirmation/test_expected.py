@@ -1,4 +1,4 @@
-"""What a merchant expects beforehand: made with the order, paid once, never forgotten."""
+"""Expected payments: created with the order, paid once, never forgotten."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Made-up references by the thousand keep no honest payer from being asked about, or noted (S6)."""
+"""Thousands of invented references keep no payer's reference from being stored and asked about."""
 
 import time
 from typing import Any
@@ -30,7 +30,7 @@ def small(configure: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def made_up(count: int, *, denied: bool = False, page: PaymentPage | None = None) -> None:
-    """References that nobody was asked about, or that the service does not know; all are due."""
+    """Due references that were never asked about, or that the service does not know."""
     now = timezone.now()
     Verification.objects.bulk_create(
         [
@@ -53,14 +53,14 @@ def made_up(count: int, *, denied: bool = False, page: PaymentPage | None = None
 
 
 def spend(address: str, sandbox: Sandbox) -> None:
-    """Use up what an address may ask about in a minute."""
+    """Use up an address's budget for a minute."""
     for number in range(5):
         confirm_payment(f"SPENT-{address}-{number}", door=Door.CALLBACK, client_ip=address)
     assert sandbox.verify_calls() >= 5
 
 
 def come_back(reference: str, page: PaymentPage, address: str = PAYER) -> str:
-    """Return by the page's own callback; the address that the payer is led to."""
+    """Come back by the page's own callback; return the address of the redirect."""
     response = Client(REMOTE_ADDR=address).get(
         f"/payments/callback/{page.token}/", {"reference": reference}
     )
@@ -82,7 +82,7 @@ def test_a_payer_with_a_budget_is_delivered_at_once(
 def test_one_whose_network_has_none_left_is_noted_and_delivered_before_the_made_up_ones(
     tea_box: PaymentPage, sandbox: Sandbox, denied: bool, named: bool
 ) -> None:
-    """`named`: the made-up ones name the page, too; then the newest goes first."""
+    """`named`: the invented references name the page, too; then the newest comes first."""
     made_up(MANY, denied=denied, page=tea_box if named else None)
     spend(PAYER, sandbox)
     reference = sandbox.pay("tea-box")

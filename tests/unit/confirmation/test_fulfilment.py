@@ -1,4 +1,4 @@
-"""The value is given once: claimed, fenced, rolled back and told truly, whatever a handler does."""
+"""The value is given once, and each answer is true, whatever a handler does."""
 
 import logging
 from typing import Any
@@ -7,7 +7,13 @@ import pytest
 
 from payments_pages.choices import Door, EventKind, Outcome, Reason
 from payments_pages.choices import FulfilmentState as State
-from payments_pages.confirmation import Confirmation, confirm_payment, failed_delivery, sweep_due
+from payments_pages.confirmation import (
+    Confirmation,
+    confirm_payment,
+    failed_delivery,
+    rivals,
+    sweep_due,
+)
 from payments_pages.confirmation import fulfilment as module
 from payments_pages.confirmation.delivery import deliver
 from payments_pages.confirmation.fulfilment import await_delivery, claim
@@ -153,10 +159,25 @@ def test_an_error_text_holds_neither_key_nor_payer(
     assert "RuntimeError: no luck for" in kept
     assert "sk_test_suite" not in kept
     assert "payer@example.test" not in kept
-    assert "fulfilment.failed: PPG-1012: Traceback" in caplog.text
-    assert "tests/support/goods/handlers.py" in caplog.text.replace("\\", "/"), (
-        "staff need the place"
-    )
+
+
+def test_f6_the_log_of_a_failed_handler_names_the_error_and_its_place_and_has_the_stack(
+    buy: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    buy("fail_deep")
+    (record,) = [r for r in caplog.records if r.getMessage().startswith("fulfilment.failed")]
+    line = record.getMessage()
+    assert line.startswith("fulfilment.failed: PPG-1012: KeyError: ")
+    assert "\n" not in line
+    assert " > … > " in line
+    assert line.endswith("in sink)"), "the innermost frame says where"
+    assert "goods/handlers.py:" in line
+    assert vars(record)["error"] == "KeyError"
+    assert record.exc_info is not None
+    stack = logging.Formatter().formatException(record.exc_info)
+    assert "in fail_deep" in stack
+    for secret in ("sk_test_suite", "payer@example.test"):
+        assert secret not in stack + line
 
 
 @pytest.mark.django_db(transaction=True)
@@ -232,7 +253,7 @@ def test_a_handler_that_is_not_there_loses_no_payment(
 
 
 def reopened(buy: Any, state: State = State.PENDING) -> Fulfilment:
-    """A delivery that is to be made, with its first attempt behind it."""
+    """A delivery in the given state after its first attempt."""
     buy("fail_always")
     Fulfilment.objects.update(state=state)
     return Fulfilment.objects.select_related("transaction").get()
@@ -288,7 +309,7 @@ def test_a_claimer_that_slept_past_its_lease_runs_nothing(buy: Any, configure: A
 def test_a_failure_past_the_lease_does_not_undo_the_rivals_delivery(
     buy: Any, configure: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The handler raises after another attempt has delivered: the truth is "delivered"."""
+    """The handler raises after another attempt has delivered: the answer is "delivered"."""
     sleeper = reopened(buy)
     assert claim(sleeper)
     let_time_pass(HOUR)
@@ -314,7 +335,7 @@ def test_a_failure_past_the_lease_does_not_undo_the_rivals_delivery(
 def test_who_waits_for_a_delivery_is_told_what_became_of_it(
     buy: Any, monkeypatch: pytest.MonkeyPatch, state: State, outcome: Outcome
 ) -> None:
-    monkeypatch.setattr(module, "RIVAL_PATIENCE", 0.05)
+    monkeypatch.setattr(rivals, "RIVAL_PATIENCE", 0.05)
     assert await_delivery(reopened(buy, state)) is outcome
 
 

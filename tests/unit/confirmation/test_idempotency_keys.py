@@ -1,4 +1,4 @@
-"""One payment goes out under one key for ever: also from a database that has lost its newest rows."""
+"""One payment has one key for ever, also in a database that has lost its newest rows."""
 
 import io
 from typing import Any
@@ -22,11 +22,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 EXPECTED = UUID("6c99c1b2-b3fd-5107-95a1-b169e4adf90c")
-"""Of PPG-1012 in test mode: never to be changed here."""
+"""The key of PPG-1012 in test mode. It must never change."""
 
 
 def lose_the_newest_rows() -> None:
-    """What a restored backup does: what was written since is gone, the service knows it still."""
+    """Delete what was written since a backup, as its restoring does. The service still has it."""
     for model in (Event, Fulfilment, Transaction, Verification):
         with connection.cursor() as cursor:
             cursor.execute(f"DELETE FROM {model._meta.db_table}")
@@ -72,7 +72,7 @@ def paid() -> Transaction:
 
 @pytest.mark.parametrize("way", ["save", "create", "bulk_create"])
 def test_every_way_to_make_a_row_gives_it_that_key(way: str) -> None:
-    """Whatever was asked for: there is one key for one payment."""
+    """The caller cannot choose the key: it is derived from the payment."""
     row = Fulfilment(
         transaction=paid(),
         reference_key=reference_key("PPG-1012"),

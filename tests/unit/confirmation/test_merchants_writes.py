@@ -1,4 +1,4 @@
-"""What a merchant's code writes to a delivery can neither undo it nor forget it (S13)."""
+"""The merchant's code can neither undo nor delete a delivery by saving its row (S13)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,14 +21,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def note_and_save(fulfilment: Fulfilment) -> None:
-    """Give, and write a line for staff as one writes to any row of Django's."""
+    """Give, and save the field `note` in the usual way of Django."""
     give(fulfilment)
     fulfilment.note = "licence 12"
     fulfilment.save()
 
 
 def save_too_late(fulfilment: Fulfilment) -> None:
-    """Be overtaken by a later attempt, and save the row as it was before that."""
+    """Let a later attempt deliver first, then save the row as it was before."""
     CALLS.append(fulfilment)  # type: ignore[arg-type]
     if fulfilment.attempts == 1:
         let_time_pass(3600)

@@ -1,4 +1,4 @@
-"""What the service said is kept as it said it, and a status only moves forward."""
+"""The service's answer is stored as it came, and a status only moves forward."""
 
 import datetime as dt
 from decimal import Decimal
@@ -50,7 +50,7 @@ STATUSES = ["success", "failed", "pending", "ongoing", "abandoned", "reversed", 
 @pytest.mark.parametrize("new", STATUSES)
 @pytest.mark.parametrize("old", STATUSES)
 def test_a_status_only_moves_forward(sandbox: Sandbox, old: str, new: str) -> None:
-    """Only `reversed` follows `success`, and nothing follows that; the others are all open."""
+    """Only `reversed` may follow `success`, and nothing `reversed`; all others may change."""
     row = record(status=old, amount=1)
     record(row, status=new, amount=2)
     kept = Transaction.objects.get()

@@ -1,4 +1,4 @@
-"""The policy as a table, then as properties: total, pure, closed by default."""
+"""The policy as a table, then by properties: it decides on any input, and accepts only what fits."""
 
 import datetime as dt
 from dataclasses import replace
@@ -58,8 +58,8 @@ TABLE: list[tuple[Facts, Expectation | None, Decision]] = [
             replace(ON_SALE, confirmed=False), replace(ON_SALE, domain="live", sold_here=False),
         )
     ),
-    # What was paid before its page went off sale is given; what was paid at that moment, or
-    # after, or nobody knows when, is not.
+    # A payment from before its page went off sale is accepted. One from that moment or later, or
+    # without a time, is not.
     *(
         (
             replace(PAID, paid_at=paid_at),
@@ -72,17 +72,24 @@ TABLE: list[tuple[Facts, Expectation | None, Decision]] = [
             (NOON, (AFTER, BEFORE), False), (NOON, (AFTER, None), False), (None, (AFTER,), False),
         )
     ),
-    # Another site delivers what is its own.
+    # Another site delivers the payments on its own pages.
     (PAID, replace(PRICE, offer=replace(ON_SALE, sold_here=False)), hold(Reason.OTHER_SITE)),
-    # Currencies are compared whatever their case.
+    # Currencies are compared without regard to case.
     (replace(PAID, currency="ils"), PRICE, accept()),
     (PAID, replace(PRICE, currency="ils"), accept()),
     (replace(PAID, currency="JOD"), PRICE, hold(Reason.CURRENCY_MISMATCH)),
     (replace(PAID, currency=""), PRICE, hold(Reason.CURRENCY_MISMATCH)),
+    # S14: letters that only Python's upper() makes ASCII.
+    *(
+        (replace(PAID, currency=code), price, hold(Reason.CURRENCY_MISMATCH))
+        for price in (PRICE, ANY_PRICE)
+        for code in ("ıls", "ılS", "ilſ", "ILſ")
+    ),
+    (replace(PAID, currency="ils"), PRICE, accept()),
     (replace(PAID, currency="ILSX"), PRICE, hold(Reason.CURRENCY_MISMATCH)),
     (replace(PAID, currency=""), replace(PRICE, currency=""), hold(Reason.CURRENCY_MISMATCH)),
     (replace(PAID, currency="JOD"), ANY_PRICE, hold(Reason.CURRENCY_MISMATCH)),
-    # What is not a whole positive number of minor units buys nothing (case C41).
+    # An amount that is not a whole positive number of minor units is held (case C41).
     *(
         (replace(PAID, amount=amount), price, hold(Reason.AMOUNT_INVALID))
         for amount in (None, 0, -1, -10000, True, 10000.0, "10000")
@@ -96,7 +103,7 @@ TABLE: list[tuple[Facts, Expectation | None, Decision]] = [
     (replace(PAID, amount=1), ANY_PRICE, accept()),
     (PAID, replace(PRICE, conflict=True), hold(Reason.ATTRIBUTION_CONFLICT)),
     (PAID, replace(PRICE, paid_by_other=True), hold(Reason.DUPLICATE_PAYMENT)),
-    # The order of the rules: the first that objects gives the reason.
+    # The order of the rules: the first rule that is broken gives the reason.
     (replace(PAID, status="failed", domain="live"), None, wait()),
     (replace(PAID, domain="live"), None, hold(Reason.MODE_MISMATCH)),
     (

@@ -1,4 +1,4 @@
-"""What a verified answer leads to: attributed, mirrored, decided and opened as one."""
+"""A verified answer is attributed, mirrored and decided about in one transaction."""
 
 from typing import Any
 
@@ -136,7 +136,7 @@ def test_a_callback_lifts_the_hold_of_a_payment_that_came_by_another_door(
 def test_a_page_claimed_while_another_door_asks_is_not_lost(
     tea_box: PaymentPage, sandbox: Sandbox
 ) -> None:
-    """The payer's callback gives up waiting before the answer comes: its claim must count."""
+    """The payer's callback stops waiting before the answer comes: its page hint must count."""
     sandbox.pay("tea-box", reference="PPG-1")
     sandbox.faults.add(
         operation="verify",
@@ -254,9 +254,9 @@ def test_an_answer_that_never_came_again_does_not_hide_what_is_known(
 def test_an_answer_is_never_recorded_inside_somebodys_transaction(
     tea_box: PaymentPage, sandbox: Sandbox
 ) -> None:
-    """A rollback out there would undo what a payer has been told."""
+    """A rollback of the outer transaction would undo what a payer has read."""
     sandbox.pay("tea-box", reference="PPG-1")
     resource = get_client().verify_transaction("PPG-1")
     claimed = Claim(1, 1)
     with db_transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
-        record(claimed, resource, key="key", existing=None, page_claim=None, door=Door.CALLBACK)
+        record(claimed, resource, key="key", existing=None, page_hint=None, door=Door.CALLBACK)

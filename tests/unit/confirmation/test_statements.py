@@ -20,6 +20,7 @@ from payments_pages.confirmation.mirror import find_settled
 from payments_pages.confirmation.statements import (
     COMPLETE_FULFILMENT,
     INSERT_CLAIMED_VERIFICATION,
+    INSERT_DELIVERED_EVENT,
     INSERT_EVENT,
     INSERT_TRANSACTION,
     SETTLE_VERIFICATION,
@@ -243,7 +244,7 @@ def test_nothing_is_none() -> None:
 @pytest.mark.skipif(connection.vendor != "mysql", reason="others lock no gap beside a row")
 @pytest.mark.parametrize("statement", [COMPLETE_FULFILMENT, SETTLE_VERIFICATION])
 def test_what_begins_a_transaction_finds_its_row_by_the_key_alone(statement: Update) -> None:
-    """Of two indexes with one row each InnoDB may take either, as in this table of one row."""
+    """In a table of one row, InnoDB may choose either of two indexes."""
     mirrored = paid()
     mirrored.save()
     stored(mirrored.reference)
@@ -264,7 +265,7 @@ def test_what_begins_a_transaction_finds_its_row_by_the_key_alone(statement: Upd
 
 @contextmanager
 def plain() -> Iterator[None]:
-    """Have the statements run as plain querysets: Django shares a connection so in a live server."""
+    """Run the statements as plain querysets, as on a connection that Django shares in a live server."""
     connection.inc_thread_sharing()
     try:
         yield
@@ -287,7 +288,7 @@ def select_that_counts() -> tuple["Select[Verification]", list[Any]]:
 def test_on_a_connection_that_threads_share_nothing_is_kept_for_the_next(
     select_that_counts: tuple["Select[Verification]", list[Any]],
 ) -> None:
-    """As in a LiveServerTestCase on SQLite in memory: one thread would get another's row."""
+    """In a LiveServerTestCase on SQLite in memory, one thread would otherwise get another's row."""
     select, built = select_that_counts
     row = insert(verification())
     with plain():
@@ -337,6 +338,9 @@ STATEMENTS: list[tuple[str, dict[str, Any]]] = [
     ("EXPECTED_BY_KEY", {"key": "nobody"}),
     ("PAGE_BY_TOKEN", {"token": PAGE}),
     ("PAGE_BY_TOKEN", {"token": uuid.uuid4()}),
+    ("PAGE_OF_CALLBACK", {"token": PAGE, "key": KEY}),
+    ("PAGE_OF_CALLBACK", {"token": PAGE, "key": "nobody"}),
+    ("PAGE_OF_CALLBACK", {"token": uuid.uuid4(), "key": KEY}),
     ("INSERT_CLAIMED_VERIFICATION", {"reference": "new", "lease": LEASE}),
     ("INSERT_CLAIMED_VERIFICATION", {"reference": "PPG-1", "lease": LEASE}),
     ("INSERT_SIGNED_VERIFICATION", {"reference": "new", "lease": LEASE}),
@@ -345,8 +349,12 @@ STATEMENTS: list[tuple[str, dict[str, Any]]] = [
     ("INSERT_TRANSACTION", {"reference": "PPG-1"}),
     ("INSERT_ACCEPTED_FULFILMENT", {"reference": "without fulfilment", "lease": LEASE}),
     ("INSERT_ACCEPTED_FULFILMENT", {"reference": "PPG-1", "lease": LEASE}),
+    ("INSERT_DELIVERED_FULFILMENT", {"reference": "without fulfilment"}),
+    ("INSERT_DELIVERED_FULFILMENT", {"reference": "PPG-1"}),
     ("INSERT_EVENT", {"details": ["one"]}),
     ("INSERT_EVENT", {"details": ["one", "two %s"]}),
+    ("INSERT_DELIVERED_EVENT", {"attempt": 1}),
+    ("INSERT_DELIVERED_EVENT", {"attempt": 2}),
     ("SETTLE_VERIFICATION", {"attempt": 1}),
     ("SETTLE_VERIFICATION", {"attempt": 1, "refreshed": True}),
     ("SETTLE_VERIFICATION", {"attempt": 2}),
@@ -427,6 +435,12 @@ def run(name: str, values: dict[str, Any], rows: dict[str, Any]) -> Any:
     if isinstance(statement, Update):
         row = rows["verification" if statement is SETTLE_VERIFICATION else "fulfilment"]
         return statement.run("default", pk=row.pk, **values)
+    if statement is INSERT_DELIVERED_EVENT:
+        pk = rows["fulfilment"].pk
+        Fulfilment.objects.filter(pk=pk).update(state=FulfilmentState.DELIVERED)
+        line = Event(kind="delivered", door=Door.CALLBACK)
+        statement.run_all("default", [line], pk=pk, **values)
+        return line
     if statement is INSERT_EVENT:
         lines = [
             Event(reference_key=KEY, kind="held", door=Door.CALLBACK, detail=detail)

@@ -1,4 +1,4 @@
-"""What the database undoes in passing is done again at once, a few times; nothing else is."""
+"""A short-lived database error is retried at once, a few times; another error is not."""
 
 import threading
 import time
@@ -42,13 +42,18 @@ def points(tea_box: PaymentPage, sandbox: Sandbox) -> Callable[[str], int]:
 
 @pytest.mark.parametrize(
     "step",
-    ["INSERT payments_pages_transaction", "UPDATE payments_pages_fulfilment", "INSERT goods_good"],
+    [
+        "UPDATE payments_pages_verification",
+        "INSERT payments_pages_transaction",
+        "INSERT payments_pages_fulfilment",
+        "INSERT goods_good",
+    ],
 )
 @pytest.mark.parametrize("broken", [cut_line, lose_answer])
 def test_a_step_that_is_undone_is_done_again_at_once(
     step: str, broken: Any, points: Callable[[str], int], tea_box: PaymentPage, sandbox: Sandbox
 ) -> None:
-    """In the record, at the fence of the delivery, in the handler itself."""
+    """The error comes in the first statement, in the recording, at the delivery, or in the handler."""
     run = Points(at=points(step), broken=broken)
     sandbox.pay("tea-box", reference="PPG-1")
     with run.watch():
@@ -68,7 +73,7 @@ def test_a_step_that_is_undone_is_done_again_at_once(
 
 @contextmanager
 def a_rival_at(model: type[Verification | Fulfilment]) -> Iterator[None]:
-    """Let another transaction have changed the rows, and commit while ours waits for them."""
+    """Let another transaction change the rows, and commit while ours waits for them."""
     taken = threading.Event()
 
     def touch() -> None:
@@ -84,7 +89,7 @@ def a_rival_at(model: type[Verification | Fulfilment]) -> Iterator[None]:
 
 
 def test_a_claim_that_a_rival_undoes_is_made_again(tea_box: PaymentPage, sandbox: Sandbox) -> None:
-    """Where the server gives each statement a snapshot of its own, any claim may be undone."""
+    """If the server gives each statement its own snapshot, it may refuse any claim."""
     reference = sandbox.pay("tea-box", status="pending")
     confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
     sandbox.set_transaction(reference, status="success")
@@ -97,7 +102,7 @@ def test_a_claim_that_a_rival_undoes_is_made_again(tea_box: PaymentPage, sandbox
 def test_the_claim_of_a_delivery_that_a_rival_holds_is_made_by_the_next_caller(
     tea_box: PaymentPage, sandbox: Sandbox
 ) -> None:
-    """Nobody waits for the row; on SQLite it is the whole database that is waited for."""
+    """Nobody waits for the row; on SQLite, callers wait for the whole database."""
     reference = sandbox.pay("tea-box")
     confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
     Good.objects.all().delete()
@@ -122,7 +127,7 @@ def test_the_claim_of_a_delivery_that_a_rival_holds_is_made_by_the_next_caller(
 def test_a_statement_of_its_own_is_done_again(
     step: str, points: Callable[[str], int], tea_box: PaymentPage, sandbox: Sandbox
 ) -> None:
-    """A line that was cut before the statement is another one a moment later."""
+    """If the connection was cut before the statement, the next try uses a new one."""
     run = Points(at=points(step), broken=cut_line)
     sandbox.pay("tea-box", reference="PPG-1")
     with run.watch():
@@ -151,7 +156,7 @@ def test_an_external_attempts_own_statements_are_done_again(
     sandbox: Sandbox,
     configure: Any,
 ) -> None:
-    """Left to the end of the lease, a failure would be told to nobody for a minute."""
+    """If this were left to the end of the lease, nobody would see the failure for a minute."""
     configure(HANDLER=f"tests.support.goods.handlers.{handler}", HANDLER_ATOMIC=False)
 
     def buy(reference: str, run: Points) -> Points:
@@ -175,7 +180,7 @@ def test_an_external_attempts_own_statements_are_done_again(
 def test_a_failure_whose_commit_was_not_answered_is_told_once(
     handler: str, signal: Signal, tea_box: PaymentPage, sandbox: Sandbox, configure: Any
 ) -> None:
-    """The second try finds the row moved on, by the first."""
+    """The second try finds the row already changed by the first."""
     configure(HANDLER=f"tests.support.goods.handlers.{handler}", HANDLER_ATOMIC=False)
     told: list[str] = []
 
@@ -205,7 +210,7 @@ def test_a_failure_whose_commit_was_not_answered_is_told_once(
 
 
 def test_inside_a_transaction_nothing_is_tried_again() -> None:
-    """What has failed there spoils the whole block, which is its owner's to undo."""
+    """After the error the whole block must be rolled back, and only its owner can do that."""
     action, numbers = failing([busy()])
     with transaction.atomic(), pytest.raises(InterfaceError):
         retry_transient(action, using=connection.alias)

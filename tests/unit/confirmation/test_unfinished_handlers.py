@@ -1,4 +1,4 @@
-"""A handler that gives back work instead of doing it has given nothing, and is never marked so."""
+"""A handler that only returns a coroutine or a generator delivers nothing, and this is no delivery."""
 
 import gc
 import warnings
@@ -39,7 +39,7 @@ def path(name: str) -> str:
 
 
 def found() -> dict[str, str]:
-    """The ids about handlers, each with its whole text."""
+    """The ids of the checks about handlers, each with its whole text."""
     about = {"payments_pages.E007", "payments_pages.E008", "payments_pages.E030"}
     return {m.id: f"{m.msg} {m.hint}" for m in run_checks() if m.id in about}
 
@@ -55,7 +55,7 @@ def test_a_function_that_a_call_does_not_run_is_refused_by_the_check(
 
 @pytest.mark.parametrize("name", DECORATED)
 def test_one_behind_a_decorator_is_refused_by_an_id_of_its_own(configure: Any, name: str) -> None:
-    """A decorator may run it to its end, and looks the same: a site can silence this id alone."""
+    """A decorator may run the coroutine, which a check cannot see: this id can be silenced alone."""
     configure(HANDLER=path(name))
     assert list(found()) == ["payments_pages.E030"]
     assert "SILENCED_SYSTEM_CHECKS" in found()["payments_pages.E030"]

@@ -1,4 +1,4 @@
-"""Who asks, by compare-and-set; what an answer may write, by its fence; when to ask again."""
+"""Which caller asks, which answer may be written, and when the service is asked again."""
 
 import uuid
 from typing import Any
@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from payments_pages.choices import Door
 from payments_pages.choices import VerificationState as State
-from payments_pages.confirmation import confirm_payment, inbox, verification
+from payments_pages.confirmation import confirm_payment, inbox, rivals, verification
 from payments_pages.confirmation.due import forget_unknown
 from payments_pages.exceptions import (
     AuthenticationFailed,
@@ -32,10 +32,10 @@ HOUR = 3600
 
 
 def received(reference: str = "PPG-1", **more: Any) -> tuple[Verification, verification.Claim]:
-    usual = {"door": Door.CALLBACK, "page_claim": None, "vouched": False}
-    row, held = verification.receive(reference, reference_key(reference), **{**usual, **more})
-    assert held is not None
-    return row, held
+    usual = {"door": Door.CALLBACK, "page_hint": None, "vouched": False}
+    row, claim = verification.receive(reference, reference_key(reference), **{**usual, **more})
+    assert claim is not None
+    return row, claim
 
 
 def again(row: Verification, **more: bool) -> verification.Claim | None:
@@ -49,7 +49,7 @@ def state_of(row: Verification) -> str:
 
 
 def wait_of(row: Verification) -> float:
-    """Seconds until the row is due, about."""
+    """Return about how many seconds are left until the row is due."""
     row.refresh_from_db()
     assert row.next_at is not None
     return (row.next_at - timezone.now()).total_seconds()
@@ -57,8 +57,8 @@ def wait_of(row: Verification) -> float:
 
 def test_the_row_is_inserted_already_claimed(sandbox: Sandbox, configure: Any) -> None:
     configure(DEADLINE=8)
-    row, held = received()
-    assert (state_of(row), row.attempts, held.attempt) == (State.VERIFYING, 1, 1)
+    row, claim = received()
+    assert (state_of(row), row.attempts, claim.attempt) == (State.VERIFYING, 1, 1)
     assert (row.mode, row.first_door, row.vouched) == ("test", "callback", False)
     assert 8 < wait_of(row) <= 15.5
     assert again(row) is None
@@ -66,30 +66,30 @@ def test_the_row_is_inserted_already_claimed(sandbox: Sandbox, configure: Any) -
 
 @pytest.mark.django_db(transaction=True)
 def test_who_comes_second_gets_the_row_and_no_claim(sandbox: Sandbox) -> None:
-    row, _held = received()
+    row, _claim = received()
     theirs, none = verification.receive(
-        "PPG-1", reference_key("PPG-1"), door=Door.WEBHOOK, page_claim=None, vouched=True
+        "PPG-1", reference_key("PPG-1"), door=Door.WEBHOOK, page_hint=None, vouched=True
     )
     assert (theirs.pk, theirs.first_door, none) == (row.pk, Door.CALLBACK, None)
 
 
 @pytest.mark.django_db(transaction=True)
 def test_an_integrity_error_that_is_no_duplicate_is_raised(sandbox: Sandbox) -> None:
-    """Taking it for "somebody else has it" would lose the payment."""
+    """To take this error for a duplicate would lose the payment."""
     with pytest.raises(IntegrityError):
         verification.receive(
             "PPG-1",
             None,  # type: ignore[arg-type] - the one way to break a constraint on every database
             door=Door.CALLBACK,
-            page_claim=None,
+            page_hint=None,
             vouched=False,
         )
     assert not Verification.objects.exists()
 
 
 def test_of_two_claims_on_one_reading_one_wins(sandbox: Sandbox) -> None:
-    row, held = received()
-    verification.fail(held, DOWN, known=False)
+    row, claim = received()
+    verification.fail(claim, DOWN, known=False)
     let_time_pass(3)
     first, second = (Verification.objects.get(pk=row.pk) for _rival in range(2))
     won = [verification.claim(r, refresh=False, vouched=False) for r in (first, second)]
@@ -97,9 +97,9 @@ def test_of_two_claims_on_one_reading_one_wins(sandbox: Sandbox) -> None:
 
 
 def test_a_reading_that_is_out_of_date_wins_no_claim(sandbox: Sandbox) -> None:
-    """A rival has asked and is done: its attempt's number would be taken for ours."""
-    row, held = received()
-    verification.fail(held, DOWN, known=False)
+    """A rival has asked and has ended: its attempt must not be taken for ours."""
+    row, claim = received()
+    verification.fail(claim, DOWN, known=False)
     let_time_pass(3)
     stale = Verification.objects.get(pk=row.pk)
     rival = again(row)
@@ -110,8 +110,8 @@ def test_a_reading_that_is_out_of_date_wins_no_claim(sandbox: Sandbox) -> None:
 
 
 def test_a_door_asks_at_once_but_not_twice_within_two_seconds(sandbox: Sandbox) -> None:
-    row, held = received()
-    verification.fail(held, DOWN, known=False)
+    row, claim = received()
+    verification.fail(claim, DOWN, known=False)
     assert again(row) is None
     let_time_pass(1)
     assert again(row) is None
@@ -121,15 +121,15 @@ def test_a_door_asks_at_once_but_not_twice_within_two_seconds(sandbox: Sandbox) 
 
 
 def test_a_lease_that_ended_is_taken_over_and_fences_its_holder_off(sandbox: Sandbox) -> None:
-    row, held = received()
+    row, claim = received()
     let_time_pass(60)
     later = again(row)
     assert later is not None
     assert later.attempt == 2
     for late in (
-        verification.settle(held, settled=True, status="success"),
-        verification.settle(held, settled=False, status="failed"),
-        verification.fail(held, DOWN, known=False),
+        verification.settle(claim, settled=True, status="success"),
+        verification.settle(claim, settled=False, status="failed"),
+        verification.fail(claim, DOWN, known=False),
     ):
         assert late is False
     assert state_of(row) == State.VERIFYING
@@ -138,25 +138,25 @@ def test_a_lease_that_ended_is_taken_over_and_fences_its_holder_off(sandbox: San
 
 
 def test_an_answer_is_written_once(sandbox: Sandbox) -> None:
-    _row, held = received()
-    assert verification.settle(held, settled=True, status="success")
-    assert not verification.settle(held, settled=True, status="success")
+    _row, claim = received()
+    assert verification.settle(claim, settled=True, status="success")
+    assert not verification.settle(claim, settled=True, status="success")
 
 
 def test_what_is_settled_is_asked_again_only_on_request(sandbox: Sandbox) -> None:
-    row, held = received()
-    verification.settle(held, settled=True, status="success")
+    row, claim = received()
+    verification.settle(claim, settled=True, status="success")
     let_time_pass(HOUR)
     assert again(row) is None
     assert again(row, refresh=True) is not None
 
 
 def test_who_vouches_is_noted_and_never_unnoted(sandbox: Sandbox) -> None:
-    row, held = received()
+    row, claim = received()
     for vouched in (True, False):
-        verification.fail(held, DOWN, known=False)
+        verification.fail(claim, DOWN, known=False)
         let_time_pass(10)
-        held = again(row, vouched=vouched)  # type: ignore[assignment] - it is due
+        claim = again(row, vouched=vouched)  # type: ignore[assignment] - it is due
         row.refresh_from_db()
         assert row.vouched
 
@@ -178,29 +178,29 @@ def test_who_vouches_is_noted_and_never_unnoted(sandbox: Sandbox) -> None:
 def test_the_schedule_grows_with_the_time_since_it_was_named(
     sandbox: Sandbox, age: float, least: float, most: float, status: str | None
 ) -> None:
-    row, _held = received()
+    row, _claim = received()
     let_time_pass(age)
-    held = again(row) or verification.Claim(row.pk, 1)
+    claim = again(row) or verification.Claim(row.pk, 1)
     if status is None:
-        verification.fail(held, DOWN, known=False)
+        verification.fail(claim, DOWN, known=False)
     else:
-        verification.settle(held, settled=False, status=status)
+        verification.settle(claim, settled=False, status=status)
     assert state_of(row) == State.DUE
     assert least <= wait_of(row) <= most
 
 
 def test_after_three_days_nobody_asks_by_themselves_but_a_door_may(sandbox: Sandbox) -> None:
-    row, _held = received()
+    row, _claim = received()
     let_time_pass(72 * HOUR + 1)
-    held = again(row)
-    assert held is not None
-    verification.fail(held, MISSING, known=False)
+    claim = again(row)
+    assert claim is not None
+    verification.fail(claim, MISSING, known=False)
     assert (state_of(row), row.next_at) == (State.LAPSED, None)
     assert not Verification.objects.due().exists()
     let_time_pass(5)
-    held = again(row)
-    assert held is not None
-    verification.fail(held, MISSING, known=False)
+    claim = again(row)
+    assert claim is not None
+    verification.fail(claim, MISSING, known=False)
     assert state_of(row) == State.UNKNOWN, "somebody has come for it: three days anew"
 
 
@@ -210,11 +210,11 @@ def test_after_three_days_nobody_asks_by_themselves_but_a_door_may(sandbox: Sand
 def test_what_says_nothing_about_a_payment_never_ends_the_asking(
     sandbox: Sandbox, error: ServiceError
 ) -> None:
-    row, _held = received()
+    row, _claim = received()
     let_time_pass(100 * HOUR)
-    held = again(row)
-    assert held is not None
-    verification.fail(held, error, known=False)
+    claim = again(row)
+    assert claim is not None
+    verification.fail(claim, error, known=False)
     assert state_of(row) == State.DUE
     assert wait_of(row) <= 9 * HOUR
 
@@ -227,19 +227,19 @@ def test_what_says_nothing_about_a_payment_never_ends_the_asking(
 def test_only_what_the_service_calls_failed_is_given_up(
     sandbox: Sandbox, status: str, asked: bool
 ) -> None:
-    row, _held = received()
+    row, _claim = received()
     let_time_pass(100 * HOUR)
-    held = again(row)
-    assert held is not None
-    verification.settle(held, settled=False, status=status)
+    claim = again(row)
+    assert claim is not None
+    verification.settle(claim, settled=False, status=status)
     assert state_of(row) == (State.DUE if asked else State.LAPSED)
     if asked:
         assert 12 * HOUR - 100 <= wait_of(row) <= 18 * HOUR
 
 
 def test_the_service_may_ask_for_a_longer_wait(sandbox: Sandbox) -> None:
-    row, held = received()
-    verification.fail(held, RateLimited("busy", status=429, retry_after=120), known=False)
+    row, claim = received()
+    verification.fail(claim, RateLimited("busy", status=429, retry_after=120), known=False)
     assert 118 < wait_of(row) < 216
     assert row.last_error == "RateLimited: busy"
 
@@ -248,18 +248,18 @@ def test_the_service_may_ask_for_a_longer_wait(sandbox: Sandbox) -> None:
 def test_one_that_was_not_asked_about_is_due_again_in_seconds_whatever_its_age(
     sandbox: Sandbox, age: float
 ) -> None:
-    row, _held = received()
+    row, _claim = received()
     let_time_pass(age)
-    held = again(row) or verification.Claim(row.pk, 1)
-    verification.fail(held, NotAsked("not asked: the house is full", retry_after=8), known=False)
+    claim = again(row) or verification.Claim(row.pk, 1)
+    verification.fail(claim, NotAsked("not asked: the house is full", retry_after=8), known=False)
     assert state_of(row) == State.DUE
     assert 7 < wait_of(row) <= 12
     assert row.last_error == "not asked: the house is full"
 
 
 def test_a_reference_the_service_does_not_know_is_asked_again(sandbox: Sandbox) -> None:
-    row, held = received()
-    verification.fail(held, NotFound("The service does not know it now.", status=404), known=False)
+    row, claim = received()
+    verification.fail(claim, NotFound("The service does not know it now.", status=404), known=False)
     assert state_of(row) == State.UNKNOWN
     let_time_pass(10)
     assert list(Verification.objects.due()) == [row]
@@ -283,7 +283,7 @@ def test_unknown_references_nobody_vouched_for_are_forgotten_after_a_day(
 def test_a_mirrored_payment_is_never_forgotten_though_the_service_forgets_it(
     tea_box: PaymentPage, sandbox: Sandbox
 ) -> None:
-    """Its row is the guard: without it the next visit would meet a transaction it did not expect."""
+    """The verification is the guard: without it, the next visit would find only the transaction."""
     reference = sandbox.pay("tea-box")
     confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
     let_time_pass(80 * HOUR)
@@ -299,19 +299,19 @@ def test_a_mirrored_payment_is_never_forgotten_though_the_service_forgets_it(
 
 
 def test_the_first_page_claimed_stays(tea_box: PaymentPage, sandbox: Sandbox) -> None:
-    row, held = received()
-    inbox.claim_page(row, tea_box.token)
+    row, claim = received()
+    inbox.set_page_hint(row, tea_box.token)
     second = PaymentPage.objects.create(name="B", slug="b", slug_key="b")
-    inbox.claim_page(row, second.token)
+    inbox.set_page_hint(row, second.token)
     row.refresh_from_db()
-    assert row.page_claim == tea_box.token == inbox.claimed_page(held.pk)
+    assert row.page_claim == tea_box.token == inbox.page_hint_of(claim.pk)
 
 
 def test_a_claim_to_no_page_of_ours_keeps_nobody_out(
     tea_box: PaymentPage, sandbox: Sandbox
 ) -> None:
-    row, _held = received(page_claim=uuid.uuid4())
-    inbox.claim_page(row, tea_box.token)
+    row, _claim = received(page_hint=uuid.uuid4())
+    inbox.set_page_hint(row, tea_box.token)
     row.refresh_from_db()
     assert row.page_claim == tea_box.token
 
@@ -319,22 +319,25 @@ def test_a_claim_to_no_page_of_ours_keeps_nobody_out(
 def test_who_waits_for_a_rival_waits_briefly(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verification, "RIVAL_PATIENCE", 0.1)
-    row, held = received()
+    monkeypatch.setattr(rivals, "RIVAL_PATIENCE", 0.1)
+    row, claim = received()
     waiting = verification.await_rival(row.reference_key)
     assert waiting is not None
     assert waiting.state == State.VERIFYING
-    verification.settle(held, settled=True, status="success")
+    verification.settle(claim, settled=True, status="success")
     done = verification.await_rival(row.reference_key)
     assert done is not None
     assert done.state == State.SETTLED
     assert verification.await_rival(reference_key("NOBODY")) is None
 
 
-def test_the_guard_is_one_statement(sandbox: Sandbox, django_assert_num_queries: Any) -> None:
-    row, held = received()
-    verification.fail(held, DOWN, known=False)
+def test_the_guard_is_one_statement_after_a_look(
+    sandbox: Sandbox, django_assert_num_queries: Any
+) -> None:
+    row, claim = received()
+    verification.fail(claim, DOWN, known=False)
     let_time_pass(10)
     row.refresh_from_db()
-    with django_assert_num_queries(1, connection=connection):
+    look = int(connection.features.has_select_for_update)  # a locked row is not waited for
+    with django_assert_num_queries(1 + look, connection=connection):
         verification.claim(row, refresh=False, vouched=False)

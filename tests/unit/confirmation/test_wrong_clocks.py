@@ -1,4 +1,4 @@
-"""A web server's wrong clock neither forgets a reference nor gives it up."""
+"""A reference is neither deleted nor given up because a web server's clock is wrong."""
 
 import datetime as dt
 from typing import Any

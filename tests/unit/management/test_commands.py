@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import translation
 
 from payments_pages.choices import Door, FulfilmentState
 from payments_pages.confirmation import confirm_payment
@@ -33,7 +34,7 @@ def test_the_sweep_delivers_what_was_paid_while_the_service_was_down(
     reference = sandbox.pay("tea-box")
     sandbox.faults.add(operation="verify", kind="status", status=503)
     confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
-    assert run("payments_pages_sweep") == "Swept 0.\n"
+    assert run("payments_pages_sweep") == ""
     let_time_pass(3600)
     assert "1 unavailable" in run("payments_pages_sweep")
     sandbox.faults.clear()
@@ -41,7 +42,8 @@ def test_the_sweep_delivers_what_was_paid_while_the_service_was_down(
     assert run("payments_pages_sweep") == "Swept 1: 1 delivered.\n"
     assert Good.objects.count() == 1
     let_time_pass(3600)
-    assert run("payments_pages_sweep") == "Swept 0.\n"
+    assert run("payments_pages_sweep") == ""
+    assert run("payments_pages_sweep", verbosity=2) == "Nothing was due.\n"
 
 
 def test_the_sweep_retries_a_failed_delivery_when_it_is_due(
@@ -52,7 +54,7 @@ def test_the_sweep_retries_a_failed_delivery_when_it_is_due(
     row = Fulfilment.objects.get()
     assert (row.state, row.attempts) == (FulfilmentState.FAILED, 1)
     assert Good.objects.count() == 0
-    assert run("payments_pages_sweep") == "Swept 0.\n"
+    assert run("payments_pages_sweep") == ""
     let_time_pass(3600)
     assert run("payments_pages_sweep") == "Swept 1: 1 delivered.\n"
     row.refresh_from_db()
@@ -91,14 +93,27 @@ def test_confirm_prints_a_line_each_and_tells_cron(
 ) -> None:
     configure(ATTRIBUTION=("amount",))
     paid, failed = sandbox.pay("tea-box"), sandbox.pay("tea-box", status="failed")
-    assert run("payments_pages_confirm", paid) == "1 of 1 delivered: 1 delivered.\n"
+    assert run("payments_pages_confirm", paid) == f"{paid}: delivered now\n1 of 1 delivered.\n"
+    cheap = sandbox.pay("tea-box", amount=1, metadata={"referrer": f"{sandbox.pay_url}/tea-box"})
+    configure(ATTRIBUTION=("metadata", "amount"))
+    summary = (
+        "1 of 4 delivered:\n"
+        "  1 delivered before\n"
+        "  1 no valid reference\n"
+        "  1 not paid\n"
+        "  1 paid; held for staff"
+    )
     out = io.StringIO()
-    with pytest.raises(
-        CommandError, match="1 of 3 delivered: 1 already_delivered, 1 invalid, 1 not_paid"
-    ):
-        call_command("payments_pages_confirm", paid, failed, "../page/18", stdout=out)
-    assert f"{failed}: not_paid" in out.getvalue()
-    assert "../page/18: invalid" in out.getvalue()
+    with pytest.raises(CommandError) as refused, translation.override("ar"):
+        call_command("payments_pages_confirm", paid, failed, "../page/18", cheap, stdout=out)
+    assert str(refused.value) == summary
+    assert out.getvalue() == (
+        f"{paid}: delivered before\n"
+        f"{failed}: not paid\n"
+        "../page/18: no valid reference\n"
+        f"{cheap}: paid; held for staff: paid less than the price\n"
+        f"{summary}\n"
+    )
     assert Good.objects.count() == 1
 
 
@@ -109,7 +124,10 @@ def test_sync_counts_and_a_dry_run_writes_nothing(db: None, sandbox: Sandbox) ->
     assert PaymentPage.objects.count() == 0
     err = io.StringIO()
     assert run("payments_pages_sync", stderr=err).startswith("Synced 3 pages: 3 added")
-    assert "3 active pages cost 1.00\u00a0ILS" in err.getvalue()
+    assert err.getvalue() == (
+        "3 active pages cost 1.00\u00a0ILS: page-0, page-1, page-2. "
+        "The amount does not tell them apart.\n"
+    )
     assert "3 unchanged" in run("payments_pages_sync", stderr=err)
     sandbox.set_page("page-0", amount=5)
     run("payments_pages_sync", stderr=err)
@@ -117,6 +135,36 @@ def test_sync_counts_and_a_dry_run_writes_nothing(db: None, sandbox: Sandbox) ->
     sandbox.faults.add(operation="list", kind="status", status=500)
     with pytest.raises(CommandError, match="broke off"):
         run("payments_pages_sync")
+
+
+def test_sync_names_no_more_pages_of_one_price_than_a_terminal_shows(
+    db: None, sandbox: Sandbox
+) -> None:
+    for number in range(23):
+        sandbox.add_page(slug=f"page-{number:02}", amount=100)
+    err = io.StringIO()
+    run("payments_pages_sync", stderr=err)
+    assert "23 active pages" in err.getvalue()
+    assert "page-18, page-19 and 3 more. The amount" in err.getvalue()
+
+
+@pytest.mark.parametrize(("arguments", "written"), [((), 100), (("--dry-run",), 0)])
+def test_f12_a_dry_run_that_breaks_off_says_that_nothing_was_written(
+    db: None, sandbox: Sandbox, arguments: tuple[str, ...], written: int
+) -> None:
+    for number in range(150):
+        sandbox.add_page(slug=f"page-{number}", amount=100)
+    sandbox.set_account(max_per_page=100)
+    pages = list(sandbox.state.pages())[:100]
+    body = {"status": True, "data": pages, "meta": {"total": 150, "page": 1, "pageCount": 2}}
+    sandbox.faults.add(operation="list", kind="status", status=200, body=body, times=1)
+    sandbox.faults.add(operation="list", kind="status", status=500)
+    with pytest.raises(CommandError, match="broke off") as caught:
+        run("payments_pages_sync", *arguments)
+    said = str(caught.value)
+    assert ("What was read until then is mirrored." in said) is not bool(arguments)
+    assert ("Nothing was written." in said) is bool(arguments)
+    assert PaymentPage.objects.count() == written
 
 
 @pytest.mark.slow

@@ -7,16 +7,16 @@ from django.core.management import CommandError, call_command
 from tests.support.door_behaviour import Answer, Meaning, OutsideDoorBehaviour
 
 OUTCOMES = {
-    "delivered": Meaning.GIVEN,
-    "already_delivered": Meaning.GIVEN,
-    "delivering": Meaning.WAIT,
-    "delivery_failed": Meaning.WAIT,
-    "pending": Meaning.WAIT,
-    "held": Meaning.HELD,
-    "not_paid": Meaning.NOT_PAID,
-    "unknown": Meaning.UNKNOWN,
-    "invalid": Meaning.INVALID,
-    "unavailable": Meaning.LATER,
+    "delivered now": Meaning.GIVEN,
+    "delivered before": Meaning.GIVEN,
+    "being delivered by another caller": Meaning.WAIT,
+    "paid; the delivery will be tried again": Meaning.WAIT,
+    "not paid yet": Meaning.WAIT,
+    "paid; held for staff": Meaning.HELD,
+    "not paid": Meaning.NOT_PAID,
+    "unknown to the service": Meaning.UNKNOWN,
+    "no valid reference": Meaning.INVALID,
+    "cannot be confirmed right now": Meaning.LATER,
 }
 
 
@@ -25,13 +25,14 @@ class TestCommandDoor(OutsideDoorBehaviour):
         out = io.StringIO()
         try:
             call_command("payments_pages_confirm", reference, stdout=out)
-        except CommandError as error:
-            return Answer(1, f"{out.getvalue()}{error}")
+        except CommandError:
+            return Answer(1, out.getvalue())
         return Answer(0, out.getvalue())
 
     def meaning(self, answer: Answer) -> Meaning:
-        count, outcome = answer.text.rsplit(": ", 1)[1].strip().rstrip(".").split()
-        assert count == "1"
+        line, summary = answer.text.splitlines()
+        outcome = next(words for words in OUTCOMES if f": {words}:" in f"{line}:")
         meaning = OUTCOMES[outcome]
         assert answer.status == (0 if meaning is Meaning.GIVEN else 1)
+        assert summary == f"{1 - answer.status} of 1 delivered."
         return meaning

@@ -1,5 +1,6 @@
 """A page's redirect address can never be changed, so it is made of nothing uncertain."""
 
+import uuid
 from typing import Any
 
 import pytest
@@ -10,10 +11,11 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import include, path
 from django.utils import translation
+from django.utils.functional import lazy
 
 from payments_pages.exceptions import PageError
 from payments_pages.models import PaymentPage
-from payments_pages.pages import callback_url, create_page, is_origin, is_reserved, is_same_callback
+from payments_pages.pages import callback_url, comes_back_here, create_page, is_origin, is_reserved
 from payments_pages.pages.origins import return_origin
 from payments_pages.sandbox import Sandbox
 from tests.support.pages_admin import ADD, change_url, text
@@ -46,6 +48,28 @@ class Outside:
     urlpatterns = [
         path("payments/", include("payments_pages.urls")),
         *i18n_patterns(path("admin/", admin.site.urls)),
+    ]
+
+
+def _in_its_language() -> str:
+    return f"pay-{translation.get_language()}/"
+
+
+class Translated:
+    """URLs of a site that translates its paths."""
+
+    urlpatterns = i18n_patterns(
+        path("admin/", admin.site.urls),
+        path(lazy(_in_its_language, str)(), include("payments_pages.urls")),
+    )
+
+
+class TranslatedWithoutPrefix:
+    """URLs of a site that translates its paths, and has the language in a cookie."""
+
+    urlpatterns = [
+        path("admin/", admin.site.urls),
+        path(lazy(_in_its_language, str)(), include("payments_pages.urls")),
     ]
 
 
@@ -225,23 +249,44 @@ def test_without_any_origin_it_is_said_what_to_set(configure: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "same"),
+    ("urls", "address", "same"),
     [
-        ("https://a.ps/payments/callback/1", True),
-        ("https://a.ps/he/payments/callback/1/", True),
-        ("https://a.ps/ar/payments/callback/1/", True),
-        ("https://a.ps/xx/payments/callback/1/", False),
-        ("https://a.ps/payments/callback/2/", False),
-        ("http://a.ps/payments/callback/1/", False),
-        ("https://b.ps/payments/callback/1/", False),
-        ("https://a.ps/he/he/payments/callback/1/", False),
-        ("https://[a.ps", False),
-        ("", False),
+        (Outside, "https://a.ps/payments/callback/{token}/", True),
+        (Outside, "https://a.ps/payments/callback/{token}", True),
+        (Outside, "https://a.ps/he/payments/callback/{token}/", False),
+        (Outside, "https://a.ps/payments/callback/{other}/", False),
+        (Outside, "https://a.ps/payments/callback/", False),
+        (Outside, "https://a.ps/payments/result/{token}/", False),
+        (Outside, "http://a.ps/payments/callback/{token}/", False),
+        (Outside, "https://b.ps/payments/callback/{token}/", False),
+        (Outside, "https://[a.ps", False),
+        (Outside, "", False),
+        (Prefixed, "https://a.ps/en/payments/callback/{token}/", True),
+        (Prefixed, "https://a.ps/he/payments/callback/{token}/", True),
+        (Prefixed, "https://a.ps/ar/payments/callback/{token}", True),
+        (Prefixed, "https://a.ps/xx/payments/callback/{token}/", False),
+        (Prefixed, "https://a.ps/payments/callback/{token}/", False),
+        (Prefixed, "https://a.ps/he/he/payments/callback/{token}/", False),
+        (PrefixedButTheDefault, "https://a.ps/payments/callback/{token}/", True),
+        (PrefixedButTheDefault, "https://a.ps/he/payments/callback/{token}/", True),
+        (Translated, "https://a.ps/he/pay-he/callback/{token}/", True),
+        (Translated, "https://a.ps/ar/pay-he/callback/{token}/", False),
+        (TranslatedWithoutPrefix, "https://a.ps/pay-en/callback/{token}/", True),
+        (TranslatedWithoutPrefix, "https://a.ps/pay-he/callback/{token}/", True),
+        (TranslatedWithoutPrefix, "https://a.ps/pay-xx/callback/{token}/", False),
     ],
 )
-def test_callbacks_are_told_apart_whatever_language_is_in_them(other: str, same: bool) -> None:
-    assert is_same_callback(other, "https://a.ps/payments/callback/1/") is same
-    assert is_same_callback(other, "https://a.ps/en/payments/callback/1/") is same
+@pytest.mark.parametrize("language", ["en", "ar", "he"])
+def test_f05_in_every_language_of_staff_the_callback_is_ours(
+    settings: Any, configure: Any, urls: Any, address: str, same: bool, language: str
+) -> None:
+    settings.ROOT_URLCONF = urls
+    configure(SITE_URL="https://a.ps")
+    page = PaymentPage()
+    page.redirect_url = address.format(token=page.token, other=uuid.uuid4())
+    with translation.override(language):
+        assert comes_back_here(page, callback_url(page)) is same
+        assert translation.get_language() == language
 
 
 @pytest.mark.parametrize(

@@ -398,6 +398,59 @@ def test_a_page_that_the_service_lost_does_not_keep_its_slug(
     assert second.token != first.token
 
 
+@pytest.mark.parametrize("what", ["deleted", "renamed"])
+def test_f09_a_slug_that_the_service_has_freed_is_free_without_a_sync(
+    sandbox: Sandbox, admin_client: Client, what: str
+) -> None:
+    first = create_page(name="Tea", amount=500, slug="tea")
+    confirm_payment(sandbox.pay("tea"), door=Door.CALLBACK, page_token=first.token)
+    assert first.remote_id is not None
+    if what == "deleted":
+        sandbox.state.forget_page(first.remote_id)
+    else:
+        sandbox.set_page("tea", slug="tea-old")
+    response = add(admin_client, name="New tea", slug="tea")
+    assert response.status_code == 302, text(response)
+    token = first.token
+    first.refresh_from_db()
+    second = PaymentPage.objects.exclude(pk=first.pk).get()
+    assert (first.name, first.token, first.remote_id) == ("Tea", token, first.remote_id)
+    assert (first.missing_since is not None) == (what == "deleted")
+    assert second.slug_key == slug_key("tea")
+    assert Transaction.objects.get().page == first, "its payments say what was bought"
+    sync_pages()
+    check_keys()
+
+
+@pytest.mark.parametrize("operation", ["check_slug", "fetch"])
+def test_f09_while_the_service_does_not_answer_the_slug_is_taken(
+    sandbox: Sandbox, operation: str
+) -> None:
+    page = create_page(name="Tea", amount=500, slug="tea")
+    assert page.remote_id is not None
+    sandbox.state.forget_page(page.remote_id)
+    sandbox.faults.add(operation=operation, kind="status", status=503)
+    with pytest.raises(PageError, match="already have a page with this slug"):
+        create_page(name="New tea", amount=500, slug="tea")
+    assert PaymentPage.objects.get().missing_since is None
+
+
+def test_f09_a_page_made_elsewhere_under_the_slug_of_a_lost_one_gets_it_by_a_sync(
+    sandbox: Sandbox,
+) -> None:
+    first = create_page(name="Tea", amount=500, slug="tea")
+    confirm_payment(sandbox.pay("tea"), door=Door.CALLBACK, page_token=first.token)
+    assert first.remote_id is not None
+    sandbox.state.forget_page(first.remote_id)
+    made = sandbox.add_page(name="New tea", slug="tea", amount=700)
+    sync_pages()
+    check_keys()
+    first.refresh_from_db()
+    assert (first.name, first.slug_key) == ("Tea", None)
+    assert PaymentPage.objects.get(remote_id=made["id"]).slug_key == slug_key("tea")
+    assert Transaction.objects.get().page == first
+
+
 def test_a_slug_of_a_lost_page_still_says_what_was_bought_until_it_is_taken(
     sandbox: Sandbox,
 ) -> None:

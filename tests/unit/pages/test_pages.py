@@ -64,8 +64,8 @@ def test_a_page_is_created_at_the_service_and_mirrored(sandbox: Sandbox) -> None
         ("0.29", "ILS", 29, "0.29\u00a0ILS"),
         ("12.50", "JOD", 1250, "12.50\u00a0JOD"),
         ("0.1", "JOD", 10, "0.10\u00a0JOD"),
-        ("1,234.5", "USD", 123450, "1234.50\u00a0USD"),
-        ("92233720368547758.07", "USD", 2**63 - 1, "92233720368547758.07\u00a0USD"),
+        ("1,234.5", "USD", 123450, "1,234.50\u00a0USD"),
+        ("92233720368547758.07", "USD", 2**63 - 1, "92,233,720,368,547,758.07\u00a0USD"),
     ],
 )
 def test_c42_an_amount_leaves_as_a_string_on_create_and_as_an_integer_on_update(

@@ -155,6 +155,19 @@ def test_a_dry_run_counts_and_writes_nothing(sandbox: Sandbox) -> None:
     assert fill_more["slug"] == "more"
 
 
+def test_a_dry_run_counts_the_pages_that_are_no_longer_listed_and_those_that_moved(
+    sandbox: Sandbox,
+) -> None:
+    fill(sandbox, 60)
+    sync_pages()
+    sandbox.set_page("page-0", slug="moved")
+    row = PaymentPage.objects.get(slug="page-1")
+    PaymentPage.objects.filter(pk=row.pk).update(remote_id=4711)
+    report = sync_pages(dry_run=True)
+    assert (report.missing, report.added, report.moved, report.unchanged) == (1, 1, 1, 58)
+    assert not PaymentPage.objects.filter(missing_since__isnull=False).exists()
+
+
 def test_an_unfinished_page_is_adopted_by_its_slug(sandbox: Sandbox) -> None:
     row = PaymentPage.objects.create(name="Mine", slug="page-0", slug_key=slug_key("page-0"))
     never = PaymentPage.objects.create(name="Never", slug="never", slug_key=slug_key("never"))
@@ -193,7 +206,7 @@ def test_pages_that_money_cannot_tell_apart_are_listed(sandbox: Sandbox) -> None
     )):  # fmt: skip
         sandbox.add_page(slug=f"page-{number}", **fields)
     sync_pages()
-    assert pages_of_equal_price() == [("ILS", 100, 2)]
+    assert pages_of_equal_price() == [("ILS", 100, ("page-0", "page-1"))]
 
 
 def test_an_unchanged_listing_costs_a_fixed_number_of_statements(

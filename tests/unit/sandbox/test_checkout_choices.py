@@ -7,7 +7,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+from example_project.shop import handlers
 from payments_pages.sandbox import Sandbox
+from payments_pages.sandbox.choices import ASKED, FAIL_ONCE
 from payments_pages.sandbox.payments import returning_url
 from tests.unit.sandbox.payer import Page, Payer, only_transaction
 
@@ -85,7 +87,7 @@ def test_no_other_button_sends_the_payer_back(
     answer = payer.choose(choice)
     assert answer.status_code == 200
     assert text in answer.text
-    assert "shop.example" not in answer.text
+    assert Page(answer.text).links[-1] == "https://shop.example/", "but he finds the way"
     data = only_transaction(sandbox)
     assert data["status"] == status
     assert (data["paid_at"] is None) == (status != "success")
@@ -98,7 +100,7 @@ def test_an_unpaid_attempt_is_taken_up_under_its_reference(
     sandbox.add_page(slug="tea", amount=10000, redirect_url=BACK)
     ended = payer.choose(choice)
     first = only_transaction(sandbox)
-    (link,) = Page(ended.text).links
+    link, _shop = Page(ended.text).links
     again = Page(payer.look(f"tea{link}").text)
     reference = again.inputs["reference"]["value"] or ""
     assert reference == first["reference"]
@@ -155,3 +157,71 @@ def test_c57_a_page_that_closes_while_somebody_pays_takes_no_money(
     api("PUT", "/page/tea", json={"name": "Tea", "active": False})
     assert payer.choose("pay").status_code == 404
     assert sandbox.state.transactions() == []
+
+
+@pytest.mark.parametrize("address", [None, "", "javascript:alert(1)", "/back/"])
+def test_only_a_web_address_is_a_shop_to_go_back_to(
+    sandbox: Sandbox, payer: Payer, address: str | None
+) -> None:
+    sandbox.add_page(slug="tea", amount=10000, redirect_url=address)
+    assert Page(payer.choose("close").text).links == []
+
+
+def test_pay_less_pays_a_part_of_the_price(sandbox: Sandbox, payer: Payer) -> None:
+    sandbox.add_page(slug="tea", amount=10000, redirect_url=BACK)
+    assert payer.choose("less").status_code == 303
+    data = only_transaction(sandbox)
+    assert (data["status"], data["amount"], data["fees"]) == ("success", 7500, 75)
+
+
+def test_the_least_amount_is_not_paid_with_nothing(sandbox: Sandbox, payer: Payer) -> None:
+    sandbox.add_page(slug="tea", amount=1)
+    payer.choose("less")
+    assert only_transaction(sandbox)["amount"] == 1
+
+
+def test_who_chooses_the_amount_has_no_less_to_pay(sandbox: Sandbox, payer: Payer) -> None:
+    sandbox.add_page(slug="tea", amount=None)
+    assert 'value="less"' not in payer.look().text
+    assert 'value="twice"' in payer.look().text
+
+
+@pytest.mark.parametrize(("currency", "other"), [("ILS", "JOD"), ("JOD", "ILS"), ("USD", "ILS")])
+def test_another_currency_is_one_of_the_services(
+    sandbox: Sandbox, payer: Payer, currency: str, other: str
+) -> None:
+    sandbox.add_page(slug="tea", amount=10000, currency=currency, redirect_url=BACK)
+    payer.choose("currency")
+    data = only_transaction(sandbox)
+    assert (data["amount"], data["currency"]) == (10000, other)
+
+
+def test_pay_twice_is_two_payments_both_announced(
+    sandbox: Sandbox, payer: Payer, merchant: Any
+) -> None:
+    sandbox.set_account(webhook_url=merchant.url, metadata="referrer")
+    sandbox.add_page(slug="tea", amount=10000, redirect_url=BACK)
+    answer = payer.choose("twice")
+    first, second = (stored.data for stored in sandbox.state.transactions())
+    assert first["reference"] in answer.headers["Location"]
+    assert first["reference"] != second["reference"]
+    assert first["id"] != second["id"]
+    same = ("status", "amount", "currency", "metadata", "customer")
+    assert [first[name] for name in same] == [second[name] for name in same]
+    deadline = time.monotonic() + 5
+    while len(merchant.received) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    told = b"".join(body for _headers, body in merchant.received).decode()
+    assert first["reference"] in told
+    assert second["reference"] in told
+
+
+def test_what_makes_a_delivery_fail_stands_in_the_metadata(sandbox: Sandbox, payer: Payer) -> None:
+    sandbox.set_account(metadata="referrer")
+    sandbox.add_page(slug="tea", amount=10000, redirect_url=BACK)
+    payer.choose("fail")
+    data = only_transaction(sandbox)
+    assert data["status"] == "success"
+    referrer = f"{sandbox.pay_url}/tea"
+    assert data["metadata"] == {"referrer": referrer, "sandbox": "fail_delivery_once"}
+    assert (ASKED, FAIL_ONCE) == (handlers.ASKED, handlers.FAIL_ONCE), "the example looks for it"

@@ -96,8 +96,9 @@ def test_an_unpaid_checkout_is_paid_later_under_the_same_reference(
 ) -> None:
     popup.start(callback_url=BACK)
     ended = popup.choose(choice, query)
-    (link,) = Page(ended.text).links
-    assert link == (query or "?")
+    link, *shop = Page(ended.text).links
+    assert link == ("?popup&lang=en" if query else "?lang=en")
+    assert shop == ([] if query else ["https://shop.example/"])
     before = only_transaction(sandbox)
     popup.choose("pay", link)
     data = only_transaction(sandbox)
@@ -205,7 +206,31 @@ def test_no_other_button_sends_the_payer_back(popup: Popup, choice: str) -> None
     popup.start(callback_url=BACK)
     answer = popup.choose(choice, "")
     assert answer.status_code == 200
-    assert "shop.example" not in answer.text
+    assert Page(answer.text).links[-1] == "https://shop.example/"
+
+
+@pytest.mark.parametrize(
+    "metadata", ["", "words", '{"order": "7"}', {"order": "7"}, "[1]", "[" * 100_000]
+)
+def test_a_delivery_that_shall_fail_keeps_what_else_the_metadata_says(
+    sandbox: Sandbox, popup: Popup, metadata: object
+) -> None:
+    popup.start(metadata=metadata)
+    popup.choose("fail")
+    kept = {"order": "7"} if "7" in str(metadata) else {}
+    assert only_transaction(sandbox)["metadata"] == {**kept, "sandbox": "fail_delivery_once"}
+
+
+def test_the_second_payment_of_an_order_names_what_the_first_one_names(
+    sandbox: Sandbox, popup: Popup
+) -> None:
+    popup.start(metadata={"order": "7"})
+    popup.choose("twice")
+    first, second = (stored.data for stored in sandbox.state.transactions())
+    assert first["metadata"] == second["metadata"] == {"order": "7"}
+    assert (second["status"], second["amount"]) == ("success", first["amount"])
+    assert first["reference"] != second["reference"]
+    assert sandbox.state.find_checkout("") is None
 
 
 def test_without_an_address_to_return_to_there_is_a_receipt(popup: Popup) -> None:

@@ -14,7 +14,6 @@ from django.utils import timezone
 
 from payments_pages import testing
 from payments_pages.choices import (
-    GIVEN_UP,
     Door,
     EventKind,
     FulfilmentState,
@@ -100,11 +99,13 @@ def test_a_dry_run_counts_and_deletes_nothing(sandbox: Sandbox, tea_box: Payment
     ExpectedPayment.objects.expect(amount=5, currency="ILS")
     Verification.objects.filter(first_door=Door.EXPECTED).update(state=VerificationState.LAPSED)
     age()
-    counts = "3 events, 1 references given up, 1 payers forgotten."
+    counts = "3 events, 1 references given up, 1 payers forgotten, 0 saved cards."
     assert purge(*ALL, "--dry-run") == f"Would purge: {counts}"
     assert Event.objects.count() == 3
     assert purge(*ALL) == f"Purged: {counts}"
-    assert purge(*ALL) == "Purged: 0 events, 0 references given up, 0 payers forgotten."
+    assert (
+        purge(*ALL) == "Purged: 0 events, 0 references given up, 0 payers forgotten, 0 saved cards."
+    )
 
 
 # The timeline
@@ -172,7 +173,9 @@ def test_what_was_given_up_with_a_transaction_stays(sandbox: Sandbox) -> None:
     assert Good.objects.count() == 1
 
 
-@pytest.mark.parametrize("state", [state for state in VerificationState if state not in GIVEN_UP])
+@pytest.mark.parametrize(
+    "state", [state for state in VerificationState if state not in VerificationState.given_up()]
+)
 def test_a_reference_that_is_not_given_up_stays(sandbox: Sandbox, state: str) -> None:
     expect_payment("A-1")
     Verification.objects.create(
@@ -183,6 +186,36 @@ def test_a_reference_that_is_not_given_up_stays(sandbox: Sandbox, state: str) ->
 
 
 # Payers' data
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"metadata": {"custom_fields": [{"display_name": "Street", "value": "Rose Lane 7"}]}},
+        {"metadata": ""},
+        {"authorization": {"last4": "4081"}},
+        {"log": {"history": []}},
+        {"unreadable": {"email": "payer@"}},
+        {"customer_name": "Noor Haddad"},
+        {"customer_last_name": "Haddad"},
+        {"customer_phone_end": "91234567"},
+        {"card_last4": "4081"},
+    ],
+)
+def test_whatever_is_known_of_a_payer_alone_is_forgotten_once(
+    sandbox: Sandbox, tea_box: PaymentPage, known: dict[str, Any]
+) -> None:
+    paid(sandbox, tea_box)
+    age()
+    run(forget_payers)
+    Transaction.objects.update(**known)
+    assert run(forget_payers) == 1
+    row = Transaction.objects.get()
+    assert (row.metadata, row.authorization, row.log, row.unreadable) == (None, {}, {}, {})
+    assert row.customer_name == row.customer_last_name == ""
+    assert row.customer_phone_end == row.card_last4 == ""
+    assert row.answers == {}
+    assert run(forget_payers) == 0
 
 
 def test_payers_are_forgotten_and_the_payment_is_not(
@@ -198,6 +231,7 @@ def test_payers_are_forgotten_and_the_payment_is_not(
     row = Transaction.objects.get(reference=reference)
     assert (row.amount, row.status, row.page) == (10000, "success", tea_box)
     assert (row.ip_address, row.customer_email, row.metadata) == ("", "", None)
+    assert row.answers == {}
     assert row.customer == row.authorization == row.log == row.unreadable == {}
     assert Transaction.objects.get(reference=declined).customer_email == ""
     assert Transaction.objects.get(reference=held).customer_email

@@ -22,7 +22,9 @@ from tests.support.payer import (
     CHECKING,
     NOT_PAID,
     PAID,
+    PREPARING,
     PROCESSING,
+    RETURNED,
     UNAVAILABLE,
     UNKNOWN,
     Elements,
@@ -54,7 +56,7 @@ def test_a_payer_who_paid_is_sent_to_the_result_page(
 
 @pytest.mark.parametrize(
     ("status", "title"),
-    [("failed", NOT_PAID), ("abandoned", NOT_PAID), ("reversed", NOT_PAID),
+    [("failed", NOT_PAID), ("abandoned", NOT_PAID), ("reversed", RETURNED),
      ("pending", PROCESSING), ("ongoing", PROCESSING), ("queued", PROCESSING),
      ("success!", PROCESSING), ("", PROCESSING)],
 )  # fmt: skip
@@ -326,7 +328,7 @@ def test_c12_a_delivery_that_failed_is_not_shown_as_done(
     configure(HANDLER="tests.support.goods.handlers.fail_first")
     reference = sandbox.pay("tea-box", reference="PPG-1012")
     page = follow(client, come_back(reference, tea_box))
-    assert heading(page) == PROCESSING
+    assert heading(page) == PREPARING
     assert "Do not pay again" in page.content.decode()
     assert "RuntimeError" not in page.content.decode()
     assert heading(follow(client, come_back(reference))) == PAID

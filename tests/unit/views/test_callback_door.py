@@ -10,6 +10,8 @@ from tests.unit.views.exchanges import exchange
 PAGES = {
     ("paid", 200): Meaning.GIVEN,
     ("processing", 200): Meaning.WAIT,
+    ("preparing", 200): Meaning.WAIT,
+    ("returned", 200): Meaning.NOT_PAID,
     ("checking", 200): Meaning.HELD,
     ("not_paid", 200): Meaning.NOT_PAID,
     ("unknown", 404): Meaning.UNKNOWN,

@@ -82,7 +82,7 @@ def test_a_failed_delivery_is_202_and_will_be_tried_again(sandbox: Sandbox, conf
 def test_a_delivery_in_other_hands_is_202(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("payments_pages.confirmation.fulfilment.RIVAL_PATIENCE", 0.05)
+    monkeypatch.setattr("payments_pages.confirmation.rivals.RIVAL_PATIENCE", 0.05)
     reference = pay(sandbox)
     confirm_reference(reference)
     put(FulfilmentState.DELIVERING)
@@ -181,6 +181,7 @@ def test_only_a_post_confirms(sandbox: Sandbox, method: str) -> None:
 def test_c10_only_the_reference_is_read(sandbox: Sandbox) -> None:
     claims = {
         "status": "success",
+        "paid": True,
         "amount": 10000,
         "page": "tea-box",
         "order": "O2",

@@ -20,9 +20,9 @@ from payments_pages.models import Fulfilment, PaymentPage, Transaction
 from payments_pages.sandbox import Sandbox
 from payments_pages.views.confirm import LIMIT as CONFIRM_LIMIT
 from payments_pages.views.confirm import STATUSES
-from payments_pages.views.rendering import PAGES
+from payments_pages.views.rendering import PAGES, RETURNED
 from payments_pages.views.webhook import LIMIT as WEBHOOK_LIMIT
-from payments_pages.views.webhook import SENT_AGAIN
+from payments_pages.views.webhook import RETRY_OUTCOMES
 from tests.support.door_behaviour import pay
 from tests.support.webhook_signing import HEADER, SECRET, event, post
 
@@ -220,11 +220,11 @@ def outcomes_of(name: str, status: int) -> set[str]:
 def test_the_documented_outcomes_are_those_there_are() -> None:
     schemas = DESCRIPTION["components"]["schemas"]
     assert set(schemas["Outcome"]["enum"]) == set(Outcome.values)
-    assert set(schemas["ResultStatus"]["properties"]["page"]["enum"]) == set(PAGES.values())
+    assert set(schemas["ResultStatus"]["properties"]["page"]["enum"]) == {*PAGES.values(), RETURNED}
     for status in set(STATUSES.values()):
         expected = {str(outcome) for outcome, answered in STATUSES.items() if answered == status}
         assert outcomes_of("confirm", status) == expected
-    again = {str(outcome) for outcome in SENT_AGAIN}
+    again = {str(outcome) for outcome in RETRY_OUTCOMES}
     # A signed success that is not confirmed is pending, and must be sent again.
     assert outcomes_of("webhook", 503) == again | {str(Outcome.PENDING)}
     assert outcomes_of("webhook", 200) == (set(Outcome.values) - again) | {"ignored"}

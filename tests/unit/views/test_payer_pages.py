@@ -19,7 +19,8 @@ from tests.support.payer import (
     CALLBACK,
     CHECKING,
     PAID,
-    PROCESSING,
+    PREPARING,
+    REJECTED,
     Elements,
     follow,
     heading,
@@ -38,12 +39,12 @@ def test_every_outcome_has_a_page(outcome: Outcome) -> None:
 @pytest.mark.parametrize(
     ("state", "title"),
     [
-        (FulfilmentState.PENDING, PROCESSING),
-        (FulfilmentState.DELIVERING, PROCESSING),
+        (FulfilmentState.PENDING, PREPARING),
+        (FulfilmentState.DELIVERING, PREPARING),
         (FulfilmentState.DELIVERED, PAID),
-        (FulfilmentState.FAILED, PROCESSING),
+        (FulfilmentState.FAILED, PREPARING),
         (FulfilmentState.HELD, CHECKING),
-        (FulfilmentState.REJECTED, CHECKING),
+        (FulfilmentState.REJECTED, REJECTED),
     ],
 )
 def test_the_result_page_tells_what_is_true_now_from_the_database_alone(

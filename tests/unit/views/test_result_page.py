@@ -1,4 +1,4 @@
-"""What a payer sees: six pages, nothing personal, nothing from elsewhere."""
+"""What a payer sees: nine pages, nothing personal, nothing from elsewhere."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ from payments_pages.choices import Door, FulfilmentState, Outcome
 from payments_pages.confirmation import confirm_payment
 from payments_pages.models import Fulfilment, PaymentPage, Transaction
 from payments_pages.sandbox import Sandbox
-from payments_pages.views.rendering import PAGES
+from payments_pages.views.rendering import PAGES, RETURNED
 from tests.support.door_behaviour import CARD, PERSONAL, pay
 from tests.support.payer_pages import HEADINGS, Document, come, each_page, show, visit
 from tests.support.webhook_signing import said
@@ -30,9 +30,9 @@ BLOCKS = {
 }  # fmt: skip
 
 
-def test_every_outcome_has_one_of_six_pages() -> None:
+def test_every_outcome_has_one_of_nine_pages() -> None:
     assert set(PAGES) == set(Outcome)
-    assert set(PAGES.values()) == set(HEADINGS)
+    assert {*PAGES.values(), RETURNED} == set(HEADINGS)
 
 
 @each_page
@@ -68,8 +68,8 @@ def test_a_page_has_no_style_or_script_of_its_own_and_nothing_from_elsewhere(
     scripts = document.all("script")
     assert [script["src"] for script in scripts] == ["/static/payments_pages/result.js"]
     assert document.inner("script") == ""
-    sheets = [link["href"] for link in document.all("link")]
-    assert sheets == ["/static/payments_pages/result.css"]
+    links = [link["href"] for link in document.all("link")]
+    assert links == ["/static/payments_pages/icon.svg", "/static/payments_pages/result.css"]
 
 
 @each_page
@@ -102,10 +102,10 @@ def test_static_files_on_another_host_are_let_in_by_name(
     settings.STATIC_URL = address
     response = show("paid", sandbox)
     policy = response.headers["Content-Security-Policy"]
-    images = {"'self'", source}
-    assert f"style-src {source}; script-src {source}; img-src" in policy
-    assert set(re.findall(r"img-src ([^;]*);", policy)[0].split()) == images
-    sheet = str(Document(response).all("link")[0]["href"])
+    assert f"script-src {source}; img-src" in policy
+    for kind in ("img", "style"):
+        assert set(re.findall(rf"{kind}-src ([^;]*);", policy)[0].split()) == {"'self'", source}
+    sheet = str(Document(response).all("link")[1]["href"])
     assert sheet.startswith(address if "//" in address else f"/{address.lstrip('/')}")
 
 
@@ -134,7 +134,8 @@ def test_the_record_has_amount_page_reference_and_time_with_its_zone(sandbox: Sa
     assert '<dd dir="auto">Tea box</dd>' in details
     assert f'<bdi dir="ltr">{reference}</bdi>' in details
     # Case C63: near a change of clocks, in the site's zone and by its name.
-    assert '<time datetime="2024-10-26T01:30:00+03:00">2024-10-26 01:30 EEST</time>' in details
+    words = "26 October 2024, 01:30 (Hebron time, UTC+3)"
+    assert f'<time datetime="2024-10-26T01:30:00+03:00">{words}</time>' in details
 
 
 @pytest.mark.parametrize("paid_at", [None, "", "soon", "0000-00-00"])
@@ -190,7 +191,7 @@ def test_what_may_change_can_be_asked_about_again_without_a_script(
     assert [a for a in document.all("a") if str(a["href"]).startswith(f"{address}?reference=")]
 
 
-@pytest.mark.parametrize("page", ["processing", "unavailable"])
+@pytest.mark.parametrize("page", ["processing", "preparing", "unavailable", "rejected"])
 def test_a_payer_who_may_have_paid_is_told_not_to_pay_again(sandbox: Sandbox, page: str) -> None:
     assert "Do not pay again" in Document(show(page, sandbox)).inner("strong")
 
@@ -260,7 +261,7 @@ def test_c48_a_bookmark_shows_what_is_true_now(sandbox: Sandbox) -> None:
     for _time in range(5):
         assert Document(visit(address)).inner("h1") == HEADINGS["paid"]
     Fulfilment.objects.update(state=FulfilmentState.REJECTED)
-    assert Document(visit(address)).inner("h1") == HEADINGS["checking"]
+    assert Document(visit(address)).inner("h1") == HEADINGS["rejected"]
 
 
 @pytest.mark.parametrize(
@@ -293,3 +294,15 @@ def test_c49_no_session_is_needed_or_made(sandbox: Sandbox, settings: Any) -> No
     answer = client.get(address, {"reference": pay(sandbox)}, follow=True)
     assert Document(answer).inner("h1") == HEADINGS["paid"]
     assert not client.cookies
+
+
+@pytest.mark.parametrize("moment", ["9999-12-31T23:59:59Z", "1000-01-01T00:00:00Z"])
+def test_a_time_at_the_end_of_the_calendar_does_not_close_the_page(
+    sandbox: Sandbox, tea_box: PaymentPage, client: Client, moment: str
+) -> None:
+    reference = sandbox.pay("tea-box", paid_at=moment)
+    found = confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
+    assert found.transaction is not None
+    answer = client.get(reverse("payments_pages:result", args=[found.transaction.token]))
+    assert answer.status_code == 200
+    assert Document(answer).inner("h1") == HEADINGS["paid"]

@@ -180,6 +180,27 @@ def test_secrets_that_are_no_texts_are_refused(given: Any) -> None:
         read_secrets(lambda: given)
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_s14_a_secret_that_is_no_utf8_is_unusable_and_in_no_frame(
+    place: int, sandbox: Sandbox, configure: Any, alarms: Callable[[], list[str]]
+) -> None:
+    """As `os.environ` holds bytes that are not UTF-8."""
+    bad = b"LEAKME-\xff".decode("utf-8", "surrogateescape")
+    secrets = [SECRET, SECRET]
+    secrets[place] = bad
+    with pytest.raises(UnusableKey) as caught:
+        read_secrets(lambda: secrets)
+    assert caught.value.__context__ is None
+    trace = caught.value.__traceback__
+    while trace is not None:
+        if "/tests/" not in trace.tb_frame.f_code.co_filename:
+            assert "LEAKME" not in repr(trace.tb_frame.f_locals)
+        trace = trace.tb_next
+    configure(WEBHOOK_SECRETS=secrets)
+    assert post(event("PPG-1")).status_code == 503
+    assert alarms() == ["webhook.no_secrets"]
+
+
 def test_the_mode_of_a_key_that_cannot_be_read_is_unknown(configure: Any) -> None:
     configure(SECRET_KEY=sealed)
     with pytest.raises(UnusableKey):

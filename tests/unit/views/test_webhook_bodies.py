@@ -12,6 +12,7 @@ from payments_pages.models import PaymentPage, Verification
 from payments_pages.sandbox import Sandbox
 from tests.support.door_behaviour import pay
 from tests.support.goods.models import Good
+from tests.support.scale import count
 from tests.support.webhook_signing import event, post, said
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("open_webhook")]
@@ -135,7 +136,7 @@ KINDS = st.sampled_from(["charge.success", "charge.x", "refund.y", "transfer.suc
 
 @hypothesis_settings(
     deadline=None,
-    max_examples=150,
+    max_examples=count(50, 2000),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(kind=KINDS | JSON, data=st.dictionaries(st.sampled_from(
@@ -151,7 +152,7 @@ def test_no_signed_json_is_answered_with_a_5xx_by_itself(
 
 @hypothesis_settings(
     deadline=None,
-    max_examples=150,
+    max_examples=count(50, 2000),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(body=st.binary(max_size=200))

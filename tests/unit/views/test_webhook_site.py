@@ -113,3 +113,17 @@ def test_c01_the_payers_return_and_the_notice_at_the_same_moment_give_once(
     assert answers[3:] == [200] * 3
     assert Good.objects.count() == Fulfilment.objects.count() == 1
     assert sandbox.verify_calls(reference) == 1
+
+
+def test_d08_both_spellings_of_the_address_are_served(sandbox: Sandbox, settings: Any) -> None:
+    for debug in (False, True):
+        settings.DEBUG = debug
+        for path in ("/payments/webhook", "/payments/webhook/"):
+            answer = post(event(pay(sandbox)), path=path)
+            assert (answer.status_code, said(answer)) == (200, {"outcome": "delivered"})
+            assert post(event("PPG-1"), path=path, signature="").status_code == 401
+        for path in ("/payments/confirm", "/payments/confirm/"):
+            body = {"reference": pay(sandbox)}
+            found = Client().post(path, body, content_type="application/json")
+            assert found.status_code == 200
+    assert Good.objects.count() == 8

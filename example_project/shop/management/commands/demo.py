@@ -77,7 +77,11 @@ class Command(BaseCommand):
                     self._once(addresses)
                 else:
                     self._stay(addresses, fresh=options["fresh"], history=options["history"])
-        except (PortTakenError, BusyError, UnpairedError, PartDiedError, StoryError) as error:
+        except BusyError as error:
+            if options["fresh"] or not error.summary:
+                raise CommandError(str(error)) from error
+            self.stdout.write(f"The demo is running already.\n{error.summary}")
+        except (PortTakenError, UnpairedError, PartDiedError, StoryError) as error:
             raise CommandError(str(error)) from error
         except OperationalError as error:
             raise CommandError(f"The database cannot be used: {error}".strip()) from error

@@ -1,7 +1,9 @@
 """Prepare a site, count what its answers cost, or count what it has delivered; JSON comes out.
 
 python -m tests.benchmarks.callbacks.site prepare < references
+python -m tests.benchmarks.callbacks.site expect < references
 python -m tests.benchmarks.callbacks.site count < references
+python -m tests.benchmarks.callbacks.site count_webhooks < requests, each as JSON in a line
 python -m tests.benchmarks.callbacks.site delivered < references
 """
 
@@ -25,6 +27,13 @@ def prepare(references: Sequence[str]) -> dict[str, Any]:
     site = settings.SITE_MODULE
     site.seed(references)
     return {"callback": site.callback()}
+
+
+def expect(references: Sequence[str]) -> None:
+    """Make what a shop has of these payments before the service tells of them by a webhook."""
+    from django.conf import settings
+
+    getattr(settings.SITE_MODULE, "expect", lambda _references: None)(references)
 
 
 def delivered(references: Sequence[str]) -> dict[str, int]:
@@ -59,6 +68,23 @@ def count(references: Sequence[str]) -> dict[str, Any]:
     return {"costs": found, "result": result}
 
 
+def count_webhooks(requests: Sequence[str]) -> dict[str, float]:
+    """Count what a webhook costs, one after the other; the first is not counted."""
+    from django.test import Client
+
+    client = Client()
+
+    def send(request: str) -> Any:
+        found = json.loads(request)
+        headers = dict(found["headers"])
+        content_type = headers.pop("Content-Type")
+        return client.post(found["path"], found["body"], content_type, headers=headers)
+
+    warm, *others = requests
+    send(warm)
+    return _median([_cost(lambda one=one: send(one)) for one in others])
+
+
 def _median(costs: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: statistics.median(cost[name] for cost in costs) for name in costs[0]}
 
@@ -72,7 +98,7 @@ def _cost(ask: Callable[[], Any]) -> dict[str, float]:
         response = ask()
     written = _written() - before
     assert response.status_code < 400, (response.status_code, response.content[:500])
-    texts = [query["sql"] for query in queries.captured_queries]
+    texts = [query["sql"].lstrip() for query in queries.captured_queries]
     ends = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE")
     commits, inside = 0, False
     for text in texts:
@@ -100,5 +126,6 @@ def _written() -> int:
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.benchmarks.callbacks.site.settings")
     django.setup()
-    command = {"prepare": prepare, "count": count, "delivered": delivered}[sys.argv[1]]
-    print(json.dumps(command(sys.stdin.read().split())))
+    commands = (prepare, expect, count, count_webhooks, delivered)
+    command = {one.__name__: one for one in commands}[sys.argv[1]]
+    print(json.dumps(command(sys.stdin.read().splitlines())))

@@ -1,1 +1,1 @@
-"""What a run leaves behind in the database, for the checker: an app without rules."""
+"""An app without rules that records, for the checker, what a run has done in the database."""

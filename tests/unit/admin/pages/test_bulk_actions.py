@@ -51,7 +51,7 @@ def test_activating_needs_no_question_and_each_page_has_a_row(
     assert found["Page 1"][0].startswith("✗ The service refused this:")
     assert found["Page 1"][1].startswith("○ inactive"), "as it is there"
     assert "<i>Not now</i>" not in text(response)
-    assert LogEntry.objects.filter(change_message="Activated.").count() == 2
+    assert LogEntry.objects.filter(change_message__contains="page (activated)").count() == 2
     assert list(PaymentPage.objects.order_by("slug").values_list("active", flat=True)) == [
         True, False, True,
     ]  # fmt: skip
@@ -74,7 +74,7 @@ def test_deactivating_is_asked_first(
 def test_a_slow_service_leaves_the_rest_for_another_request(
     staff: Client, sandbox: Sandbox, pages: list[PaymentPage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk_actions, "PATIENCE", -1.0)
+    monkeypatch.setattr(bulk_actions, "MAX_SECONDS", -1.0)
     response = act(staff, "activate_pages", pages)
     shown = text(response)
     assert len(outcomes(response)) == 1

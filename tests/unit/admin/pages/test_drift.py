@@ -121,7 +121,8 @@ def test_staff_see_both_versions_and_keep_the_services(
     decide(staff, page, "keep")
     assert drift_of(page) == {}
     assert (page.amount, len(sandbox.requests)) == (1, calls)
-    assert LogEntry.objects.latest("pk").get_change_message() == "Kept what the service has."
+    told = LogEntry.objects.latest("pk").get_change_message()
+    assert told == "Changed page (kept as the service has it)."
 
 
 def test_staff_send_ours_back(page: PaymentPage, sandbox: Sandbox, staff: Client) -> None:
@@ -132,7 +133,8 @@ def test_staff_send_ours_back(page: PaymentPage, sandbox: Sandbox, staff: Client
     assert drift_of(page) == {}
     there = sandbox.state.pages()[0]
     assert (there["amount"], there["description"]) == (10000, "12 bags")
-    assert LogEntry.objects.latest("pk").get_change_message() == "Sent ours back to the service."
+    told = LogEntry.objects.latest("pk").get_change_message()
+    assert told == "Changed page (ours sent back to the service)."
 
 
 def test_a_decision_is_about_what_was_shown(

@@ -10,12 +10,14 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from payments_pages.admin.pages.sold import last_days
 from payments_pages.models import PaymentPage, Transaction
 from payments_pages.pages import slug_key, sync_pages
 from payments_pages.references import reference_key
 from payments_pages.sandbox import Sandbox
+from payments_pages.staff import take_totals
 from tests.conftest import mirror_another
-from tests.support.pages_admin import LIST, change_url, rows, text
+from tests.support.pages_admin import ADD, LIST, change_url, rows, text
 
 pytestmark = pytest.mark.django_db
 
@@ -54,7 +56,7 @@ def test_a_row_shows_link_price_sold_state_and_sync(tea_box: PaymentPage, staff:
     pay(tea_box, 700, currency="JOD")
     (row,) = cells(staff.get(LIST)).values()
     assert row[:4] == [
-        "tea-box",
+        "tea-box↗ (opens in a new tab) QR (test)",
         "100.00 ILS",
         "2 payments · 220.50 ILS1 payment · 7.00 JOD",
         "✓ active ◇ test",
@@ -236,7 +238,6 @@ def test_logo_and_questions_are_fields_and_other_metadata_is_kept_apart(
     )
     shown = text(staff.get(change_url(tea_box)))
     assert '<a href="https://shop.example/l.png"' in shown
-    assert "<img" not in shown[shown.index("field-logo_image") :].split("field-extra")[0]
     extra = shown[shown.index("field-extra") :]
     assert "&quot;k&quot;: 5" in extra
     assert "payments_pages_token" not in shown
@@ -244,3 +245,44 @@ def test_logo_and_questions_are_fields_and_other_metadata_is_kept_apart(
     assert ["<i>Phone</i>", "phone"] in table
     assert ["odd", ""] in table
     assert ["{'a': 1}", ""] in table
+
+
+@pytest.mark.parametrize("reader", ["Etc/GMT+12", "UTC", "Etc/GMT-14"])
+def test_sold_is_counted_by_the_days_of_the_project_for_every_reader(
+    tea_box: PaymentPage, staff: Client, settings: Any, reader: str
+) -> None:
+    """At any moment it is another day for one of these readers than for the project."""
+    settings.TIME_ZONE = "Asia/Hebron"
+    expected = last_days()
+    assert [bound.tzinfo for bound in expected] == [timezone.get_default_timezone()] * 2
+    with timezone.override(reader):
+        assert last_days() == expected
+        assert take_totals("test") == ()
+        pay(tea_box, 10000)
+        (found,) = take_totals("test")
+        assert (found.days[0].since, found.days[-1].until) == expected
+
+
+def test_an_empty_list_says_what_to_do(
+    staff: Client, person: Callable[..., Client], sandbox: Sandbox
+) -> None:
+    shown = text(staff.get(LIST))
+    assert "There are no payment pages yet." in shown
+    assert f'<a href="{ADD}">Make your first page</a>' in shown
+    assert "after a sync" in shown
+    assert "0 payment pages" not in shown
+    viewer = text(person("view_paymentpage").get(LIST))
+    assert "There are no payment pages yet." in viewer
+    assert "Make your first page" not in viewer
+    assert "after a sync" not in viewer
+
+
+@pytest.mark.parametrize("query", [{"q": "nothing"}, {"state": "missing"}, {"currency": "JOD"}])
+def test_a_list_in_which_nothing_is_found_leads_back_to_all(
+    tea_box: PaymentPage, staff: Client, query: dict[str, str]
+) -> None:
+    shown = text(staff.get(LIST, query))
+    assert "Nothing found." in shown
+    assert '<a href="?">Clear search and filters</a>' in shown
+    assert "Make your first page" not in shown
+    assert "pp-nothing" not in text(staff.get(LIST))

@@ -99,11 +99,44 @@ def test_a_test_page_has_a_warning_and_nothing_to_print(
 ) -> None:
     shown = text(staff.get(change_url(tea_box)))
     assert "Print no code of it" in shown
-    assert "?download" not in shown
+    assert "qr.png" not in shown
     for query in ("", "?download"):
         assert staff.get(address(tea_box, "png", query)).status_code == 404
-    assert staff.get(address(tea_box, "svg", "?download")).status_code == 404
-    assert staff.get(address(tea_box, "svg")).status_code == 200, "shown on demand, for a phone"
+
+
+@pytest.mark.parametrize(("language", "note"), [("en", "TEST: no real money"), ("ar", "اختبار")])
+def test_the_code_of_a_test_page_says_in_words_what_it_is(
+    tea_box: PaymentPage, staff: Client, language: str, note: str
+) -> None:
+    response = staff.get(
+        address(tea_box, "svg", "?download"), headers={"accept-language": language}
+    )
+    assert response["Content-Disposition"] == f'attachment; filename="qr-test-{tea_box.pk}.svg"'
+    drawing = ET.fromstring(response.content)
+    (text,) = (part for part in drawing.iter() if part.tag.endswith("}text"))
+    assert note in str(text.text)
+    ground = drawing[0]
+    assert (ground.get("fill"), ground.get("d")) == (
+        "#fff",
+        f"M0 0h{drawing.get('width')}v{drawing.get('height')}h-{drawing.get('width')}z",
+    ), "white below the words, too"
+
+
+def test_the_list_leads_to_the_code_of_what_can_be_paid_on_alone(
+    page: PaymentPage, staff: Client, live: Sandbox
+) -> None:
+    link = f'href="{address(page, "svg")}?download"'
+    shown = text(staff.get(LIST))
+    assert link in shown
+    assert 'aria-label="QR code of Another: Download as SVG"' in shown
+    for dead in ({"active": False}, {"missing_since": timezone.now()}, {"remote_id": None}):
+        PaymentPage.objects.update(
+            **{"active": True, "missing_since": None, "remote_id": page.remote_id, **dead}
+        )
+        shown = text(staff.get(LIST))
+        assert link not in shown, dead
+        assert "data-copy=" not in shown.split('id="result_list"')[1], dead
+        assert f'href="{live.pay_url}/tea-box"' in shown, "but its address is known"
 
 
 def test_only_who_may_see_pages_gets_one(

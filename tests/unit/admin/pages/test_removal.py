@@ -60,6 +60,7 @@ def test_a_lost_page_is_removed_after_a_question(
     assert not PaymentPage.objects.exists()
     entry = LogEntry.objects.get(action_flag=DELETION)
     assert (entry.object_id, entry.object_repr) == (str(gone.pk), "Tea box")
+    assert entry.get_change_message() == "Deleted payment page “Tea box”."
     assert len(sandbox.requests) == calls, "nothing is sent to the service"
     assert staff.get("/admin/").status_code == 200, "the audit trail's line leads nowhere"
     assert "removed already" in text(remove(staff, gone))

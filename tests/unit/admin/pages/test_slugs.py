@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 
 from payments_pages.models import PaymentPage
-from payments_pages.pages import slug_key
+from payments_pages.pages import slug_key, slug_of_name
 from payments_pages.sandbox import Sandbox
-from tests.support.pages_admin import ADD, SLUG, add, text
+from tests.support.pages_admin import ADD, SLUG, add, fields_of, sent, text
 
 pytestmark = pytest.mark.django_db
 
@@ -91,3 +91,63 @@ def test_the_form_shows_the_address_and_works_without_a_script(
     refused = text(add(staff, slug="tea-box"))
     assert 'data-blank="…">tea-box</span>' in refused, "an error shows the address that was tried"
     assert add(staff, slug="tea-box-2").status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [
+        ("Tea box", "tea-box"),
+        ("Crème brûlée, 2 × 100g", "creme-brulee-2-100g"),
+        ("The baker’s – own", "the-bakers-own"),
+        ("  -- Tea --  ", "tea"),
+        ("x" * 59 + " yz", "x" * 59),
+        ("شاي بالنعناع", ""),
+        ("תה", ""),
+        ("Tea شاي", ""),
+        ("2026", ""),
+        ("!", ""),
+        ("", ""),
+    ],
+)
+def test_a_slug_is_made_of_a_latin_name_alone(name: str, slug: str) -> None:
+    assert slug_of_name(name) == slug
+
+
+def test_d17_a_blank_slug_is_made_of_the_name_also_without_a_script(
+    staff: Client, sandbox: Sandbox
+) -> None:
+    form = {**fields_of(staff.get(ADD)), "name": "Green tea", "amount": "5", "slug": " "}
+    assert staff.post(ADD, form).status_code == 302
+    assert PaymentPage.objects.get().slug == "green-tea"
+
+
+@pytest.mark.parametrize("holder", ["here", "at the service", "nobody knows"])
+def test_d17_if_the_slug_of_the_name_is_not_free_the_suggested_one_is_used(
+    staff: Client, sandbox: Sandbox, holder: str
+) -> None:
+    if holder == "here":
+        add(staff, name="Green tea", slug="green-tea", amount="7")
+    elif holder == "at the service":
+        sandbox.add_page(slug="green-tea", amount=1)
+    else:
+        sandbox.faults.add(operation="check_slug", kind="status", status=503, times=2)
+    form = {**fields_of(staff.get(ADD)), "name": "Green tea", "amount": "5", "slug": ""}
+    for _twice in range(2):
+        response = staff.post(ADD, form)
+        assert response.status_code == 302, text(response)
+    page = PaymentPage.objects.get(amount=500)
+    assert page.slug == form["initial-slug"]
+    assert len([body for body in sent(sandbox, "POST") if body["amount"] == "500"]) == 1
+
+
+def test_d17_what_somebody_else_began_under_the_slug_of_the_name_is_not_adopted(
+    staff: Client, sandbox: Sandbox
+) -> None:
+    """A slug that nobody typed must not finish another page, at another price."""
+    PaymentPage.objects.create(
+        name="Green tea", slug="green-tea", slug_key=slug_key("green-tea"), amount=700
+    )
+    form = {**fields_of(staff.get(ADD)), "name": "Green tea", "amount": "5", "slug": ""}
+    assert staff.post(ADD, form).status_code == 302
+    assert PaymentPage.objects.get(amount=500).slug == form["initial-slug"]
+    assert PaymentPage.objects.get(slug="green-tea").remote_id is None

@@ -44,7 +44,9 @@ def test_few_pages_take_one_step(sandbox: Sandbox, staff: Client) -> None:
     assert (response.status_code, response["Location"]) == (302, LIST)
     assert told(staff) == ["Synced: 50 added, 0 changed, 0 unchanged, 0 newly missing."]
     entry = LogEntry.objects.get()
-    assert entry.change_message.startswith("Synced: 50 added")
+    assert entry.get_change_message() == (
+        "Added sync of all payment pages (added, changed, unchanged, newly missing) “50, 0, 0, 0”."
+    )
     assert (entry.user.get_username(), entry.object_id) == ("staff", None)
     assert staff.get("/admin/").status_code == 200, "the line about all pages is shown"
 

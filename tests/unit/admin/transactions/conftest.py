@@ -71,7 +71,7 @@ def spent(tea_box: PaymentPage, sandbox: Sandbox, configure: Any) -> Transaction
     configure(HANDLER="tests.support.goods.handlers.fail_first", MAX_ATTEMPTS=1)
     found = confirm_payment(sandbox.pay("tea-box"), door=Door.CALLBACK, page_token=tea_box.token)
     assert found.outcome is Outcome.HELD
-    return Transaction.objects.get()
+    return Transaction.objects.get(reference=found.reference)
 
 
 @contextmanager

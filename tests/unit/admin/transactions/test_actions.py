@@ -9,6 +9,8 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import override
 
 from payments_pages.admin.transactions.actions import ACTIONS
 from payments_pages.choices import Attributed, Door, FulfilmentState, Reason
@@ -23,7 +25,12 @@ from tests.unit.admin.transactions.conftest import SignIn, busy, said, state_of
 pytestmark = pytest.mark.django_db
 
 NAMES = [action.name for action in ACTIONS]
-FORMS = {"approve": {"note": "agreed"}, "reject": {"note": "refunded"}, "note": {"note": "called"}}
+FORMS = {
+    "approve": {"note": "agreed"},
+    "reject": {"note": "refunded"},
+    "reopen": {"note": "my mistake"},
+    "note": {"note": "called"},
+}
 
 
 def address(name: str, transaction: Transaction) -> str:
@@ -48,6 +55,15 @@ def act(client: Client, name: str, transaction: Transaction, **data: str) -> Any
 def make_possible(name: str, transaction: Transaction) -> None:
     if name == "retry":
         Fulfilment.objects.update(reason=Reason.ATTEMPTS_SPENT)
+    if name == "seen":
+        Fulfilment.objects.update(
+            state=FulfilmentState.DELIVERED,
+            reason="",
+            money_back_at=timezone.now(),
+            money_back_unseen=True,
+        )
+    if name == "reopen":
+        Fulfilment.objects.update(state=FulfilmentState.REJECTED)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -124,7 +140,10 @@ def test_approving_asks_for_a_reason_and_then_delivers_once(
     assert Good.objects.count() == 1
     event = Event.objects.get(kind="approved")
     assert (event.actor, event.detail, event.door) == ("staff", "agreed by phone", "admin")
-    assert LogEntry.objects.get(object_id=str(held.pk)).change_message == "approve: delivered now"
+    entry = LogEntry.objects.get(object_id=str(held.pk))
+    assert entry.get_change_message() == "Changed delivery (approved)."
+    with override("he"):
+        assert "אספקה (אושרה)" in entry.get_change_message()
 
 
 @pytest.mark.parametrize("name", ["approve", "verify"])
@@ -167,7 +186,7 @@ def test_staff_are_told_that_a_payment_is_being_delivered_right_now(
 ) -> None:
     """Nothing is done about it meanwhile."""
     Fulfilment.objects.update(state=FulfilmentState.DELIVERING, reason="")
-    for name in ("approve", "reject", "retry"):
+    for name in ("approve", "reject", "retry", "reopen"):
         answer = staff.post(address(name, held), FORMS.get(name, {}), follow=True)
         assert "It has changed since you looked" in answer.content.decode()
         answer = staff.get(address(name, held), follow=True)
@@ -175,7 +194,7 @@ def test_staff_are_told_that_a_payment_is_being_delivered_right_now(
     assert Fulfilment.objects.get().state == FulfilmentState.DELIVERING
 
 
-@pytest.mark.parametrize("name", ["approve", "attribute", "retry", "reject"])
+@pytest.mark.parametrize("name", ["approve", "attribute", "retry", "reject", "reopen", "seen"])
 def test_what_cannot_be_done_in_a_state_is_not_offered_and_not_done(
     staff: Client, tea_box: PaymentPage, sandbox: Sandbox, name: str
 ) -> None:
@@ -201,6 +220,23 @@ def test_rejecting_is_final_and_delivers_nothing(
     assert sandbox.verify_calls(held.reference) == calls
     assert state_of(held)[0] == FulfilmentState.REJECTED
     assert not Good.objects.exists()
+
+
+def test_d28_a_rejection_is_taken_back_with_a_reason_and_on_record(
+    staff: Client, held: Transaction
+) -> None:
+    assert address("reopen", held) not in staff.get(address("change", held)).content.decode()
+    act(staff, "reject", held, note="wrong row")
+    shown = staff.get(address("change", held)).content.decode()
+    assert "If it was a mistake, take the rejection back." in shown
+    assert act(staff, "reopen", held).context["form"].errors["note"], "it needs a reason"
+    assert state_of(held)[0] == FulfilmentState.REJECTED
+    assert "held again" in said(act(staff, "reopen", held, note="my mistake"))
+    assert state_of(held) == (FulfilmentState.HELD, Reason.AMOUNT_MISMATCH)
+    assert Event.objects.get(kind="reopened").actor == "staff"
+    assert LogEntry.objects.filter(change_message__contains="taken back").count() == 1
+    late = staff.post(address("reopen", held), {"seen": "x", "note": "again"}, follow=True)
+    assert "It has changed since you looked" in said(late)
 
 
 def test_a_delivery_that_failed_too_often_is_tried_again(staff: Client, spent: Transaction) -> None:
@@ -401,8 +437,8 @@ def test_a_payment_of_the_other_mode_is_not_approved_and_staff_are_told_why(
     )
     row = Transaction.objects.get()
     page = staff.get(reverse("admin:payments_pages_transaction_change", args=[row.pk]))
-    assert "Approve and deliver" not in [str(label) for label, _url in page.context["possible"]]
-    assert "Reject" in [str(label) for label, _url in page.context["possible"]]
+    assert "Approve and deliver" not in [str(button.label) for button in page.context["possible"]]
+    assert "Reject" in [str(button.label) for button in page.context["possible"]]
     (advice,) = page.context["explanation"].advice
     assert advice.startswith("It cannot be approved: after MODE is corrected")
     url = reverse("admin:payments_pages_transaction_approve", args=[row.pk])

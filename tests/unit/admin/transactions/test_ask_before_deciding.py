@@ -209,3 +209,39 @@ def test_a_hold_for_its_page_can_be_approved_and_attributed(
     assert state_of(old) == (FulfilmentState.HELD, reason)
     let_time_pass(60)
     assert "delivered now" in said(act(staff, "approve", old, note="agreed"))
+
+
+@pytest.mark.parametrize("left_out", [{"domain": ...}, {"domain": None}, {"domain": ""}])
+def test_s14_what_the_service_gives_no_mode_is_approved_by_staff_alone(
+    staff: Client, tea_box: PaymentPage, sandbox: Sandbox, left_out: dict[str, Any]
+) -> None:
+    sandbox.faults.add(operation="verify", kind="patch", data=left_out)
+    reference = sandbox.pay("tea-box")
+    found = confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
+    assert found.outcome is Outcome.HELD
+    row = Transaction.objects.get()
+    assert (row.domain, state_of(row)) == ("", (FulfilmentState.HELD, Reason.MODE_MISMATCH))
+    shown = staff.get(address("change", row)).content.decode()
+    assert "does not say whether this is a test payment or a live one" in shown
+    let_time_pass(60)
+    assert confirm_payment(reference, door=Door.ADMIN, refresh=True).outcome is Outcome.HELD
+    let_time_pass(60)
+    assert "delivered now" in said(act(staff, "approve", row, note="paid, says the dashboard"))
+    assert Good.objects.count() == 1
+    assert Event.objects.get(kind="approved").detail == "paid, says the dashboard"
+
+
+def test_s14_a_mode_that_the_service_says_when_asked_again_decides(
+    staff: Client, tea_box: PaymentPage, sandbox: Sandbox
+) -> None:
+    """Of the other mode it is not approved, whatever staff saw before."""
+    sandbox.faults.add(operation="verify", kind="patch", data={"domain": ...}, times=1)
+    reference = sandbox.pay("tea-box")
+    confirm_payment(reference, door=Door.CALLBACK, page_token=tea_box.token)
+    let_time_pass(60)
+    sandbox.faults.add(operation="verify", kind="patch", data={"domain": "live"})
+    row = Transaction.objects.get()
+    shown = act(staff, "approve", row, note="agreed")
+    assert "this cannot be approved. Nothing was delivered." in said(shown)
+    assert state_of(row) == (FulfilmentState.HELD, Reason.MODE_MISMATCH)
+    assert not Good.objects.exists()

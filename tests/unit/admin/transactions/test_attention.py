@@ -4,12 +4,15 @@ import datetime as dt
 from typing import Any
 
 import pytest
+from django.contrib.admin import AdminSite
 from django.db import OperationalError, connection
 from django.db import transaction as db_transaction
 from django.db.models.signals import post_save
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
+from payments_pages.admin import TransactionAdmin
 from payments_pages.admin.index import Line, format_age
 from payments_pages.choices import Door, FulfilmentState, Reason
 from payments_pages.confirmation import confirm_payment, sweep_due
@@ -91,14 +94,53 @@ def test_deliveries_that_fail_lead_to_them(
     assert found_by(staff, line.url) == [reference]
 
 
-def test_references_somebody_vouched_for_that_are_unknown_lead_to_them(
-    staff: Client, sandbox: Sandbox
+@pytest.mark.parametrize("door", [Door.ADMIN, Door.CODE, Door.COMMAND])
+def test_references_that_were_said_to_be_paid_and_are_unknown_lead_to_them(
+    staff: Client, sandbox: Sandbox, door: Door
 ) -> None:
-    confirm_payment("PPG-404", door=Door.WEBHOOK, vouched=True)
+    confirm_payment("PPG-404", door=door, vouched=True)
     confirm_payment("PPG-405", door=Door.CALLBACK)
     (line,) = lines(staff)
-    assert line.text.startswith("1 reference that somebody vouched for is unknown")
+    assert line.text == "1 reference you asked about is not known to the service."
     assert found_by(staff, line.url) == ["PPG-404"]
+
+
+def test_a_mistyped_reference_is_dismissed(staff: Client, sandbox: Sandbox) -> None:
+    by_hand = f"{INDEX}transaction/verify/"
+    told = staff.post(by_hand, {"reference": "PPG-4O4"}).content.decode()
+    assert "It was a typing error: stop asking" in told
+    row = Verification.objects.get()
+    shown = staff.get(f"{INDEX}verification/{row.pk}/change/").content.decode()
+    assert "It was a typing error: stop asking" in shown
+    stop = f"{INDEX}verification/{row.pk}/stop/"
+    assert f'action="{stop}"' in told
+    assert f'action="{stop}"' in shown
+    assert staff.get(stop).status_code == 405
+    assert read_attention().unknown == 1
+    assert "no longer asked about" in staff.post(stop, follow=True).content.decode()
+    assert read_attention() == Attention()
+    assert "stop asking" not in staff.get(f"{INDEX}verification/{row.pk}/change/").content.decode()
+
+
+def test_answers_that_cannot_be_read_for_long_lead_to_them(
+    staff: Client, tea_box: PaymentPage, sandbox: Sandbox
+) -> None:
+    """However they come about: too deep, too long, or a proxy's page (S14)."""
+    reference = sandbox.pay("tea-box")
+    sandbox.faults.add(operation="verify", kind="raw", body=b"[" * 100_000)
+    confirm_payment(reference, door=Door.WEBHOOK, vouched=True)
+    confirm_payment("PPG-NOBODYS", door=Door.CALLBACK)
+    assert read_attention() == Attention(), "not at once: it may be over in a minute"
+    let_time_pass(3600)
+    confirm_payment(reference, door=Door.SWEEP)
+    confirm_payment("PPG-NOBODYS", door=Door.SWEEP)
+    (line,) = [line for line in lines(staff) if "cannot be read" in line.text]
+    assert line.text.startswith("The service’s answers about 1 reference cannot be read")
+    assert found_by(staff, line.url) == [reference]
+    sandbox.faults.clear()
+    let_time_pass(3600)
+    confirm_payment(reference, door=Door.SWEEP)
+    assert read_attention().unreadable == 0
 
 
 def refuse(**sent: Any) -> None:
@@ -131,7 +173,7 @@ def troubled(tea_box: PaymentPage, sandbox: Sandbox, configure: Any) -> dict[str
         "A signed message says that 1 payment is paid": "CONTRADICTED",
         "The answer about 1 reference could not be saved": "UNRECORDED",
         "The service has called 1 payment open for more than 30 days": "OPEN",
-        "1 reference that somebody vouched for is no longer asked about": "FAILED",
+        "1 reference that was said to be paid is no longer asked about": "FAILED",
     }
 
 
@@ -148,11 +190,75 @@ def test_an_order_that_nobody_paid_is_no_trouble(
     staff: Client, tea_box: PaymentPage, sandbox: Sandbox
 ) -> None:
     ExpectedPayment.objects.expect(amount=100, currency="ILS")
+    let_time_pass(200)
+    sweep_due()
+    assert Verification.objects.get().state == "unknown"
+    assert lines(staff) == []
     for _sweep in range(12):
         let_time_pass(9 * 3600)
         sweep_due()
     assert Verification.objects.get().state == "lapsed"
     assert lines(staff) == []
+
+
+@pytest.mark.parametrize("door", ["confirm", "callback", "verify"])
+def test_an_order_that_somebody_said_to_be_paid_is(
+    staff: Client, client: Client, sandbox: Sandbox, door: str
+) -> None:
+    """The popup says that it is paid, or the payer comes back, or staff ask."""
+    expected = ExpectedPayment.objects.expect(amount=100, currency="ILS")
+    let_time_pass(200)
+    sweep_due()
+    let_time_pass(10)
+    sent: dict[str, Any] = {"reference": expected.reference}
+    confirm = reverse("payments_pages:confirm")
+    client.post(confirm, sent, content_type="application/json")
+    assert lines(staff) == [], "a popup asks after its cancel, too"
+    let_time_pass(10)
+    if door == "confirm":
+        client.post(confirm, sent | {"paid": True}, content_type="application/json")
+    elif door == "callback":
+        client.get(reverse("payments_pages:callback"), sent)
+    else:
+        staff.post(f"{INDEX}transaction/verify/", sent)
+    (line,) = lines(staff)
+    assert found_by(staff, line.url) == [expected.reference]
+
+
+def test_the_first_page_after_signing_in_shows_it_above_the_apps(
+    staff: Client, viewer: Client, sign_in: SignIn, held: Transaction
+) -> None:
+    for client in (staff, viewer):
+        shown = client.get("/admin/").content.decode()
+        assert "Payments: needs attention" in shown
+        assert shown.index("1 payment is held") < shown.index("app-payments_pages module")
+    assert "needs attention" not in sign_in("view_paymentpage").get("/admin/").content.decode()
+
+
+def test_a_site_with_a_first_page_of_its_own_keeps_it() -> None:
+    class Office(AdminSite):
+        index_template = "office/index.html"
+
+    for site, template in (
+        (Office(), "office/index.html"),
+        (AdminSite(), "admin/payments_pages/site_index.html"),
+    ):
+        site.register(Transaction, TransactionAdmin)
+        assert site.index_template == template
+
+
+def test_the_list_of_payments_leads_to_those_that_wait(
+    staff: Client, held: Transaction, spent: Transaction
+) -> None:
+    at = f"{INDEX}transaction/"
+    shown = staff.get(at).content.decode()
+    assert f'<a href="{at}?held=decision">1 payment is held' in shown
+    assert f'<a href="{at}?held=delivery">1 delivery has failed' in shown
+    assert "1 payment is held" not in staff.get(at, {"held": "decision"}).content.decode()
+    Fulfilment.objects.update(state=FulfilmentState.DELIVERED)
+    assert "pp-queues" not in staff.get(at).content.decode()
+    empty = staff.get(at, {"held": "decision"}).content.decode()
+    assert "Nothing waits here: no payment of this kind is held." in empty
 
 
 def test_a_refused_key_is_news_for_an_hour_and_none_once_it_works(
@@ -214,7 +320,7 @@ def test_what_the_other_mode_left_is_told_as_such_and_leads_to_it(
     paid = Transaction.objects.get(reference=failed)
     shown = staff.get(f"{INDEX}transaction/{paid.pk}/change/")
     assert shown.context["explanation"].heading == "Paid, left in the other mode"
-    assert [str(label) for label, _url in shown.context["possible"]] == [
+    assert [str(button.label) for button in shown.context["possible"]] == [
         "Ask the service again", "Reject", "Add a note",
     ]  # fmt: skip
     configure(MODE="test", HANDLER="tests.support.goods.handlers.deliver")
@@ -300,5 +406,5 @@ def test_only_who_may_see_payments_is_told(sign_in: SignIn, held: Transaction) -
 def test_it_costs_few_queries_however_much_there_is(
     staff: Client, held: Transaction, django_assert_max_num_queries: Any
 ) -> None:
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(17):
         read_attention()

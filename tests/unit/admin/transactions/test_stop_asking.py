@@ -44,7 +44,7 @@ def test_nobody_asks_after_staff_have_ended_it(
     assert sandbox.verify_calls() == calls
     assert Verification.objects.get().state == VerificationState.ENDED
     assert Event.objects.filter(kind=EventKind.ASKING_ENDED, door=Door.ADMIN).count() == 1
-    assert LogEntry.objects.get().get_change_message() == "stop asking"
+    assert LogEntry.objects.get().get_change_message() == "Changed automatic checks (stopped)."
 
 
 @pytest.mark.parametrize("vouched", [True, False])

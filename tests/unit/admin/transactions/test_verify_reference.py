@@ -60,7 +60,8 @@ def test_what_the_service_does_not_know_is_noted_and_stays_in_the_form(
     assert (row.state, row.vouched) == ("unknown", True)
     shown = staff.get(link).content.decode()
     assert "not reported a payment" in shown
-    assert "NotFound" in shown
+    assert "The service does not know it now." in shown
+    assert "The service does not know it now. (NotFound)" in shown, "the timeline has its class"
 
 
 @pytest.mark.parametrize("status", [503, 401])
@@ -73,7 +74,9 @@ def test_a_service_that_gives_no_answer_is_told_with_its_reason(
     shown = response.content.decode()
     assert 'value="PPG-1"' in shown
     assert "says nothing about the payment" in shown
-    assert Verification.objects.get().last_error.split(":")[0] in shown
+    name, _colon, told = Verification.objects.get().last_error.partition(": ")
+    assert told in shown
+    assert name not in shown
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Databases are dumped, restored, copied and moved by the lines of the docs; nothing is given twice."""

@@ -1,0 +1,1 @@
+"""The small site that each row of the table makes another of."""

@@ -1,0 +1,12 @@
+"""The URLs of a site whose admin does not have this model of ours."""
+
+from django.contrib import admin
+
+from payments_pages.models import Verification
+
+__all__ = ["urlpatterns"]
+
+admin.site.unregister(Verification)
+
+# After that line: the admin's URLs are those of what is registered when they are asked for.
+from tests.integration.setups.project.urls import urlpatterns  # noqa: E402
