@@ -47,6 +47,12 @@ THREADS = 8
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 QUICK = RIVAL_PATIENCE - 0.1
 """Seconds: less than somebody takes who waits for a rival, as much as a busy machine may need."""
+SERVER_PATIENCE = 8.0
+"""Seconds for which a caller of the server waits for a rival.
+
+Longer than elsewhere: a request that had to wait for the waiting ones cannot be mistaken for one
+that a busy machine answers late.
+"""
 IS_SERIALIZABLE = os.environ.get("TESTS_ISOLATION") == "serializable"
 SAID_AT_ONCE = {
     Outcome.DELIVERING,
@@ -214,8 +220,8 @@ def test_reloads_of_a_payment_whose_handler_hangs_leave_the_other_requests_alone
             # There is no result page yet of what only that transaction has recorded.
             assert {reload.result() for reload in reloads} == {200 if in_the_record else 303}
     assert len(seconds) == 300
-    assert max(seconds) < QUICK
-    assert sorted(seconds)[290] < QUICK / 2
+    assert max(seconds) < SERVER_PATIENCE / 2
+    assert sorted(seconds)[290] < SERVER_PATIENCE / 8
     assert not Good.objects.exists()
 
 
@@ -295,7 +301,7 @@ def server(child_environment: Callable[[], dict[str, str]], tmp_path: Path) -> I
             "--workers", "1", "--threads", str(THREADS), "--bind", f"127.0.0.1:{port}",
         ],
         cwd=ROOT,
-        env=child_environment(),
+        env={**child_environment(), "TESTS_RIVAL_PATIENCE": str(SERVER_PATIENCE)},
         stdout=log,
         stderr=log,
     )  # fmt: skip
