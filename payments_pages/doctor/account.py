@@ -9,7 +9,8 @@ from django.utils.functional import cached_property
 
 from payments_pages.client import PageResource, get_client, visit
 from payments_pages.conf import conf
-from payments_pages.doctor.findings import Finding, counted, right, unknown, warning, wrong
+from payments_pages.counts import counted
+from payments_pages.doctor.findings import Finding, right, unknown, warning, wrong
 from payments_pages.exceptions import (
     AuthenticationFailed,
     ConfigurationError,

@@ -15,7 +15,8 @@ from django.utils.translation import override
 from payments_pages.choices import Door
 from payments_pages.client import Visit, visit
 from payments_pages.conf import conf
-from payments_pages.doctor.findings import Finding, counted, right, unknown, warning, wrong
+from payments_pages.counts import counted
+from payments_pages.doctor.findings import Finding, right, unknown, warning, wrong
 from payments_pages.doctor.payments import LAST
 from payments_pages.exceptions import ServiceError, UnusableKey
 from payments_pages.models import Event, Transaction

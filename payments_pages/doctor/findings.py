@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Finding", "Health", "counted", "right", "unknown", "warning", "wrong"]
+__all__ = ["Finding", "Health", "right", "unknown", "warning", "wrong"]
 
 
 class Health(StrEnum):
@@ -29,11 +29,6 @@ class Finding:
     health: Health
     seen: str
     advice: str = ""
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: "1 page", "4 pages"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def right(seen: str) -> Finding:

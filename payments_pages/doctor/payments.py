@@ -14,7 +14,8 @@ from payments_pages.confirmation import (
     read_binding,
     refuse_other_site,
 )
-from payments_pages.doctor.findings import Finding, counted, right, warning, wrong
+from payments_pages.counts import counted
+from payments_pages.doctor.findings import Finding, right, warning, wrong
 from payments_pages.exceptions import OtherSite
 from payments_pages.models import Fulfilment, Transaction
 from payments_pages.pages import pages_of_equal_price

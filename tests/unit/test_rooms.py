@@ -22,7 +22,7 @@ LONGEST = 300
 DOORS = {"admin", "celery", "checks", "management", "tasks", "templatetags", "views"}
 ORDER: list[set[str]] = [
     {"", "amounts", "card_codes", "choices", "conf", "credentials", "encryption", "exceptions"}
-    | {"ids", "limits"}
+    | {"counts", "ids", "limits"}
     | {"marks", "merchant", "money", "presets"}
     | {"redaction", "references", "signals", "signatures"},
     {"db"},

@@ -10,6 +10,7 @@ from django.db import DatabaseError, InterfaceError
 from django.utils import translation
 
 from payments_pages.conf import conf
+from payments_pages.counts import counted
 from payments_pages.exceptions import OtherSite
 from payments_pages.management.digest_mail import digest_subject, digest_text
 from payments_pages.staff import Attention, Matter, Telling, read_matters, tell_matters
@@ -57,7 +58,9 @@ class Command(BaseCommand):
         notify = conf.notify
         done = tell_matters(self._mail if notify else self._print)
         said = {
-            Telling.TOLD: f"Sent to {len(notify)} addresses." if notify else "",
+            Telling.TOLD: f"Sent to {counted(len(notify), 'address', 'addresses')}."
+            if notify
+            else "",
             Telling.NOTHING_NEW: "Nothing new needs attention.",
             Telling.OTHER_RUN: "Another run is telling it.",
         }

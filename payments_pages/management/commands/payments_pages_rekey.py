@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from payments_pages.counts import counted
 from payments_pages.exceptions import UnusableCardKeys
 from payments_pages.management.progress import Progress
 from payments_pages.staff import rekey_cards
@@ -28,15 +29,17 @@ class Command(BaseCommand):
         """Do it; print one line."""
         line = Progress(self.stdout)
         try:
-            result = rekey_cards(progress=lambda done: line.show(f"{done} cards …"))
+            result = rekey_cards(progress=lambda done: line.show(f"{counted(done, 'card')} …"))
         except UnusableCardKeys as error:
             raise CommandError(str(error)) from None
         line.clear()
-        self.stdout.write(f"Encrypted the codes of {result.changed} cards by the newest key.")
+        self.stdout.write(
+            f"Encrypted the codes of {counted(result.changed, 'card')} by the newest key."
+        )
         if result.unreadable:
             count, shown = len(result.unreadable), result.unreadable[:_SHOWN]
             named = ", ".join(map(str, shown)) + (", …" if count > _SHOWN else "")
             raise CommandError(
-                f"No key of CARD_KEYS reads {count} cards (id {named}): the key that encrypted "
-                "them is missing. Add it, or forget these cards."
+                f"No key of CARD_KEYS reads {counted(count, 'card')} (id {named}): a key that "
+                "encrypted codes is missing. Add it, or forget what cannot be read."
             )

@@ -13,6 +13,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections
 
 from payments_pages.conf import conf
 from payments_pages.confirmation import SweepReport, oldest_due, sweep_due
+from payments_pages.counts import counted
 from payments_pages.db import is_transient
 from payments_pages.exceptions import OtherSite
 from payments_pages.limits import LEAST_CALLS
@@ -83,7 +84,7 @@ class Command(BaseCommand):
         if not options["watch"]:
             report = self._sweep(options, _Stop())
             if report.errors:
-                raise CommandError(f"{report.errors} rows raised an error; see the log.")
+                raise CommandError(f"{counted(report.errors, 'row')} raised an error; see the log.")
             return
         stop = _Stop()
         stop.on_signals()
@@ -140,7 +141,7 @@ class Command(BaseCommand):
 def _summary(report: SweepReport) -> str:
     parts = [f"{count} {outcome}" for outcome, count in sorted(report.outcomes.items())]
     if report.errors:
-        parts.append(f"{report.errors} errors")
+        parts.append(counted(report.errors, "error"))
     if report.purged:
         parts.append(f"{report.purged} unknown forgotten")
     return f"Swept {report.taken}" + (f": {', '.join(parts)}." if parts else ".") + _waiting(report)
@@ -150,15 +151,16 @@ def _waiting(report: SweepReport) -> str:
     """Return what is to be said of rows that were not taken; blank if there is nothing."""
     said = ""
     if report.left:
-        said += f" The time is over: {report.left} due rows are left for the next sweep."
+        said += f" The time is over. Left for the next sweep: {counted(report.left, 'due row')}."
     if report.unasked:
-        said += f" The service keeps failing: {report.unasked} references wait until it answers."
-    if report.overrun:
-        said += f" {report.overrun} deliveries have run for longer than their lease."
-    if report.other_mode:
         said += (
-            f" {report.other_mode} of the other mode (test/live) wait until MODE is switched back."
+            f" The service keeps failing. Not asked about: {counted(report.unasked, 'reference')}."
         )
+    if report.overrun:
+        said += " Running for longer than the lease: "
+        said += f"{counted(report.overrun, 'delivery', 'deliveries')}."
+    if report.other_mode:
+        said += f" Of the other mode (test/live), until MODE is switched back: {report.other_mode}."
     return said
 
 

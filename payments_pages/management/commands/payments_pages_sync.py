@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from payments_pages.conf import conf
+from payments_pages.counts import counted
 from payments_pages.exceptions import ServiceError
 from payments_pages.management.progress import Progress
 from payments_pages.money import format_amount
@@ -33,7 +34,8 @@ class Command(BaseCommand):
         line = Progress(self.stdout)
         try:
             report = sync_pages(
-                dry_run=options["dry_run"], progress=lambda seen: line.show(f"{seen} pages …")
+                dry_run=options["dry_run"],
+                progress=lambda seen: line.show(f"{counted(seen, 'page')} …"),
             )
         except ServiceError as error:
             line.clear()
@@ -42,17 +44,17 @@ class Command(BaseCommand):
         line.clear()
         would = "Would have synced" if options["dry_run"] else "Synced"
         self.stdout.write(
-            f"{would} {report.seen} pages: {report.added} added, {report.changed} changed, "
+            f"{would} {counted(report.seen, 'page')}: {report.added} added, {report.changed} changed, "
             f"{report.unchanged} unchanged, {report.missing} newly missing."
         )
         if report.drifted:
             self.stderr.write(
-                f"{report.drifted} pages are not as they were last set here: decide in the admin."
+                f"Not as last set here: {counted(report.drifted, 'page')}. Decide in the admin."
             )
         for why in report.skipped_pages:
             self.stderr.write(f"Left out: {why}")
         if report.skipped > len(report.skipped_pages):
-            self.stderr.write(f"{report.skipped} listed pages were left out in all.")
+            self.stderr.write(f"Left out in all: {counted(report.skipped, 'listed page')}.")
         for slug in report.unfinished:
             self.stderr.write(
                 f"Not confirmed by the service: {slug}. Create it again, or ignore it."

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from payments_pages.counts import counted
 from payments_pages.management.progress import Progress
 from payments_pages.staff import Difference, compare_days, keep_days
 
@@ -41,10 +42,10 @@ class Command(BaseCommand):
             self._compare(line)
             return
         count = keep_days(
-            rebuild=options["rebuild"], progress=lambda done: line.show(f"{done} days …")
+            rebuild=options["rebuild"], progress=lambda done: line.show(f"{counted(done, 'day')} …")
         )
         line.clear()
-        self.stdout.write(f"Kept the sums of {count} days, of both modes.")
+        self.stdout.write(f"Kept the sums of {counted(count, 'day')}, of both modes.")
 
     def _compare(self, line: Progress) -> None:
         compared = 0
@@ -52,7 +53,7 @@ class Command(BaseCommand):
         def show(done: int) -> None:
             nonlocal compared
             compared = done
-            line.show(f"{done} days …")
+            line.show(f"{counted(done, 'day')} …")
 
         differences = compare_days(progress=show)
         line.clear()
@@ -60,12 +61,12 @@ class Command(BaseCommand):
             self.stdout.write(_told(one))
         if differences:
             raise CommandError("The sums above are wrong: run payments_pages_totals --rebuild.")
-        self.stdout.write(f"Compared {compared} days, of both modes: no difference.")
+        self.stdout.write(f"Compared {counted(compared, 'day')}, of both modes: no difference.")
 
 
 def _told(one: Difference) -> str:
     kept, found = (
-        f"{count} payments, {amount} minor units, {unreadable} unreadable"
+        f"{counted(count, 'payment')}, {amount} minor units, {unreadable} unreadable"
         for count, amount, unreadable in (one.kept, one.found)
     )
     return (

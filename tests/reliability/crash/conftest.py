@@ -10,17 +10,14 @@ from payments_pages.confirmation import rivals
 from payments_pages.models import PaymentPage
 from payments_pages.sandbox import Sandbox
 from tests.reliability.crash.stories import Scene
-from tests.reliability.races.conftest import Worker
+from tests.reliability.races.worker import Worker
 
 
 @pytest.fixture(scope="package")
 def mortal(django_db_setup: None) -> Iterator[Worker]:
     worker = Worker(str(connection.settings_dict["NAME"]), "tests.reliability.crash.jobs")
-    try:
-        worker.wait_until_ready()
-        yield worker
-    finally:
-        worker.end()
+    yield worker
+    worker.end()
 
 
 @pytest.fixture(autouse=True)

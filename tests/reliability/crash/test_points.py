@@ -13,7 +13,7 @@ from payments_pages.models import Event, Fulfilment, Transaction, Verification
 from payments_pages.testing import let_time_pass
 from tests.reliability.crash.points import BREAKS, KILLS, Points
 from tests.reliability.crash.stories import ACTS, HOUR, STORIES, Scene, Story
-from tests.reliability.races.conftest import Worker
+from tests.reliability.races.worker import Worker
 from tests.support.goods.models import Good
 from tests.support.scale import chosen
 

@@ -29,8 +29,8 @@ from payments_pages.testing import let_time_pass
 from tests.conftest import in_thread
 from tests.integration.queues.workers import wait_until
 from tests.reliability.races import handlers
-from tests.reliability.races.conftest import Worker
 from tests.reliability.races.handlers import STUCK
+from tests.reliability.races.worker import Worker
 from tests.support.goods.models import Good
 
 pytestmark = [

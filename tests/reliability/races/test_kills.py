@@ -15,7 +15,7 @@ from payments_pages.db import foreign_keys_lock
 from payments_pages.models import Fulfilment, PaymentPage, Verification
 from payments_pages.sandbox import Sandbox
 from payments_pages.testing import let_time_pass
-from tests.reliability.races.conftest import Worker
+from tests.reliability.races.worker import Worker
 from tests.support.goods.models import Good
 
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]

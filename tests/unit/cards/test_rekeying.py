@@ -116,7 +116,7 @@ def test_a_process_with_the_old_key_alone_saves_meanwhile_and_the_next_run_finds
     pay(code="AUTH_LEAKCODE8", signature="SIG_8")
     configure(CARD_KEYS=[NEW, OLD])
     assert under(OLD) == 1
-    assert rekey() == "Encrypted the codes of 1 cards by the newest key."
+    assert rekey() == "Encrypted the codes of 1 card by the newest key."
 
 
 def test_cards_that_no_key_reads_are_named_and_the_others_are_changed(
@@ -126,7 +126,7 @@ def test_cards_that_no_key_reads_are_named_and_the_others_are_changed(
     pay(code="AUTH_LEAKCODE7", signature="SIG_7")
     configure(CARD_KEYS=[NEW, OLD])
     lost = SavedCard.objects.latest("pk").pk
-    with pytest.raises(CommandError, match=rf"1 cards \(id {lost}\)"):
+    with pytest.raises(CommandError, match=rf"1 card \(id {lost}\)"):
         rekey()
     assert under(NEW) == 5
 

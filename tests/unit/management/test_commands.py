@@ -70,7 +70,7 @@ def test_one_bad_row_stops_no_other(tea_box: PaymentPage, sandbox: Sandbox, conf
     configure(REFERENCE_PATTERN=r"[A-Za-z0-9]{1,128}")
     let_time_pass(3600)
     out = io.StringIO()
-    with pytest.raises(CommandError, match="1 rows raised"):
+    with pytest.raises(CommandError, match="1 row raised"):
         call_command("payments_pages_sweep", stdout=out)
     assert "1 delivered" in out.getvalue()
     assert Good.objects.get().reference == good
@@ -131,7 +131,7 @@ def test_sync_counts_and_a_dry_run_writes_nothing(db: None, sandbox: Sandbox) ->
     assert "3 unchanged" in run("payments_pages_sync", stderr=err)
     sandbox.set_page("page-0", amount=5)
     run("payments_pages_sync", stderr=err)
-    assert "1 pages are not as they were last set here" in err.getvalue()
+    assert "Not as last set here: 1 page." in err.getvalue()
     sandbox.faults.add(operation="list", kind="status", status=500)
     with pytest.raises(CommandError, match="broke off"):
         run("payments_pages_sync")

@@ -159,7 +159,7 @@ def test_a_report_names_twenty_and_counts_all(sandbox: Sandbox) -> None:
     assert (report.skipped, len(report.skipped_pages)) == (30, 20)
     err = io.StringIO()
     call_command("payments_pages_sync", stdout=io.StringIO(), stderr=err)
-    assert "30 listed pages were left out in all." in err.getvalue()
+    assert "Left out in all: 30 listed pages." in err.getvalue()
 
 
 def test_what_the_database_refuses_is_named_and_the_rest_is_mirrored(sandbox: Sandbox) -> None:
