@@ -144,7 +144,7 @@ def ask_for_made_up_ones(client: Client, count: int, name: str) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_stranger_uses_up_his_own_budget_and_nobody_else_s(
+def test_who_tries_references_uses_up_his_own_budget_and_nobody_else_s(
     sandbox: Sandbox, tea_box: PaymentPage, proxied: None
 ) -> None:
     ask_for_made_up_ones(browser("192.0.2.66"), 25, "GUESS")

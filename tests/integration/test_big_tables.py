@@ -300,11 +300,11 @@ def test_the_index_page_reads_no_table(staff: Client) -> None:
 
 SWEPT: dict[str, Callable[[], Any]] = {
     "what is due": lambda: list(islice(backlog.due_work(100, may_ask=lambda: True), 100)),
-    "due strangers": lambda: list(islice(backlog.unvouched_work(100), 100)),
+    "due, unvouched": lambda: list(islice(backlog.unvouched_work(100), 100)),
     "what is due and left": backlog.count_due,
     "the oldest due row": oldest_due,
     "references somebody vouched for": lambda: list(vouched_or_mirrored().due()[:100]),
-    "strangers": lambda: list(unvouched().due()[:100]),
+    "unvouched": lambda: list(unvouched().due()[:100]),
     "holds that a claim may lift": lambda: list(backlog._held_in_doubt()[:100]),
     "holds that a page may lift": lambda: list(backlog._on_sale_again()[:100]),
     "what needs attention": attention.read_attention,
@@ -314,8 +314,8 @@ SWEPT: dict[str, Callable[[], Any]] = {
     ),
     "totals of no page": lambda: take_totals("test", of=Q(page=None)),
     "the timeline": lambda: list(Event.objects.filter(reference_key="x").order_by("pk")[:200]),
-    "strangers to forget": forget_unknown,
-    "room for strangers": lambda: make_room(10),
+    "unknown ones to forget": forget_unknown,
+    "room for unvouched ones": lambda: make_room(10),
     "references of the other mode": lambda: list(other_mode_verifications()[:1000]),
     "deliveries of the other mode": lambda: list(other_mode_fulfilments()[:1000]),
     "the state of deliveries": lambda: list(

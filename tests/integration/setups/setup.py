@@ -28,7 +28,7 @@ class Setup:
       the links in it.
     - `staff_language` is the header of staff; "" for none.
     - `own_door` is the path of a view of the site's own that confirms.
-    - `front` is what the site's own front page answers a stranger; `cached`: it is the same page for
+    - `front` is what the site's own front page answers anybody who is not logged in; `cached`: it is the same page for
       the next one. `static` is a part of every static file's address, as a regular expression.
     - `headers` are on each result page, by what the row adds to the site.
     - `policy` is a part of the site's own Content-Security-Policy, which must be sent.

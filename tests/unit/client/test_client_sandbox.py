@@ -120,9 +120,9 @@ def test_a_reference_arrives_as_one_segment(sandbox: Sandbox, client: Client) ->
 
 def test_a_wrong_key_is_our_fault_and_not_the_payers(sandbox: Sandbox) -> None:
     sandbox.add_transaction("PPG-1001")
-    stranger = Client(secret_key="sk_test_other", base_url=sandbox.base_url)
+    other = Client(secret_key="sk_test_other", base_url=sandbox.base_url)
     with pytest.raises(AuthenticationFailed):
-        stranger.verify_transaction("PPG-1001")
+        other.verify_transaction("PPG-1001")
 
 
 def test_faults_of_the_service_are_named(sandbox: Sandbox, client: Client) -> None:

@@ -202,7 +202,7 @@ def test_the_merchants_own_code_has_no_budget(sandbox: Sandbox) -> None:
 
 
 @on_commit
-def test_acquaintances_are_swept_before_strangers(sandbox: Sandbox) -> None:
+def test_vouched_references_are_swept_before_unvouched_ones(sandbox: Sandbox) -> None:
     guess(30)
     confirm_payment("VOUCHED", door=Door.WEBHOOK, vouched=True)
     let_time_pass(3600)

@@ -175,7 +175,7 @@ def test_pending_ones_are_those_of_this_mode(asked: str) -> None:
     assert waiting_references() == [ours.reference]
 
 
-def test_strangers_are_those_of_this_mode_and_forgotten_in_both(
+def test_unvouched_references_are_those_of_this_mode_and_forgotten_in_both(
     sandbox: Sandbox, configure: Any
 ) -> None:
     confirm_payment(REFERENCE, door=Door.CALLBACK, client_ip="192.0.2.1")
