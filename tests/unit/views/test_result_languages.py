@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from django.utils import translation
 
 from payments_pages.models import PaymentPage
 from payments_pages.sandbox import Sandbox
@@ -84,7 +85,11 @@ def test_a_choice_that_is_not_offered_is_passed_over(sandbox: Sandbox, choice: s
     assert "<script>" not in response.content.decode().replace("<script src", "")
 
 
-def test_without_translation_there_is_no_switch(sandbox: Sandbox, settings: Any) -> None:
+def test_without_translation_there_is_no_switch(
+    sandbox: Sandbox, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A process decides once for each function of Django's translation, which kind it takes.
+    monkeypatch.setattr(translation, "_trans", type(translation._trans)())
     settings.USE_I18N = False
     document = Document(show("paid", sandbox, "&lang=ar"))
     assert document.all("nav") == []
