@@ -460,8 +460,8 @@ def test_payments_written_by_other_means_are_found_and_mended() -> None:
         call_command("payments_pages_totals", "--compare", stdout=out)
     since = day_bounds()[-5].astimezone(dt.UTC)
     assert out.getvalue() == (
-        f"test {since:%Y-%m-%d %H:%M} UTC ILS: kept 1 payments, 500 minor units, 0 unreadable; "
-        "found 1 payments, 900 minor units, 0 unreadable\n"
+        f"test {since:%Y-%m-%d %H:%M} UTC ILS: kept 1 payment, 500 minor units, 0 unreadable; "
+        "found 1 payment, 900 minor units, 0 unreadable\n"
     )
     assert totals("--rebuild") == f"Kept the sums of {KEPT} days, of both modes.\n"
     assert is_right()
