@@ -12,7 +12,7 @@ from payments_pages.models import Fulfilment
 from tests.reliability.torture.effects.models import Effect
 from tests.reliability.torture.traces import Trace
 
-__all__ = ["begins", "dawdle", "give_atomic", "give_external", "outside"]
+__all__ = ["begins", "dawdle", "give_atomic", "give_external", "outside", "stop_dawdling"]
 
 _folder = Path(settings.RUN["folder"])
 begins = Trace(_folder / "begins")
@@ -21,6 +21,8 @@ outside = Trace(_folder / "outside")
 
 CHANCE_OF_ERROR = 0.03
 CHANCE_OF_LONG_WORK = 0.02
+PAUSE = 0.04
+"""Seconds that each piece of work takes at most, if it is not long."""
 CHANCE_OF_CARE = 0.5
 """Of external handlers at long work, so many renew their lease, as they should."""
 LONGER_THAN_THE_LEASE = 1.8
@@ -52,7 +54,13 @@ def dawdle() -> None:
     alone = connection.vendor == "sqlite" and connection.in_atomic_block
     if random.random() < (0.001 if alone else CHANCE_OF_LONG_WORK):
         time.sleep(LONGER_THAN_THE_LEASE)
-    time.sleep(random.uniform(0, 0.004 if alone else 0.04))
+    time.sleep(random.uniform(0, PAUSE / 10 if alone else PAUSE))
+
+
+def stop_dawdling() -> None:
+    """Work without pauses in this process from now on: when nobody is killed any more."""
+    global CHANCE_OF_LONG_WORK, PAUSE  # noqa: PLW0603 - a process has one pace
+    CHANCE_OF_LONG_WORK = PAUSE = 0.0
 
 
 def _dawdle_outside(fulfilment: Fulfilment, reference: str) -> None:
@@ -63,7 +71,7 @@ def _dawdle_outside(fulfilment: Fulfilment, reference: str) -> None:
             time.sleep(LONGER_THAN_THE_LEASE / RENEWALS)
             if careful:
                 _renew(fulfilment, reference)
-    time.sleep(random.uniform(0, 0.04))
+    time.sleep(random.uniform(0, PAUSE))
 
 
 def _renew(fulfilment: Fulfilment, reference: str) -> None:

@@ -10,6 +10,7 @@ from tests.reliability.torture.checking import check, check_control
 from tests.reliability.torture.controls import CONTROLS
 from tests.reliability.torture.findings import Findings
 from tests.reliability.torture.finishing import come_back, finish, finish_control, sweep_twice
+from tests.reliability.torture.handlers import stop_dawdling
 from tests.reliability.torture.pace import hurry
 from tests.reliability.torture.run import Options
 from tests.reliability.torture.verdicts import control_faults, faults, too_quiet
@@ -21,6 +22,7 @@ def judge(options: Options, chaos: Chaos) -> int:
     """Return the exit status, after printing the row, the faults and the verdict."""
     connection.close()
     hurry()
+    stop_dawdling()
     if options.control is not None and options.control in CONTROLS:
         finish_control(chaos.payments, options.control)
         found = check_control(chaos.payments)
