@@ -40,6 +40,6 @@ class Command(BaseCommand):
             count, shown = len(result.unreadable), result.unreadable[:_SHOWN]
             named = ", ".join(map(str, shown)) + (", …" if count > _SHOWN else "")
             raise CommandError(
-                f"No key of CARD_KEYS reads {counted(count, 'card')} (id {named}): a key that "
-                "encrypted codes is missing. Add it, or forget what cannot be read."
+                f"No key of CARD_KEYS reads {counted(count, 'card')} (id {named}). Add the "
+                "key that is missing, or forget what cannot be read."
             )

@@ -153,14 +153,12 @@ def _waiting(report: SweepReport) -> str:
     if report.left:
         said += f" The time is over. Left for the next sweep: {counted(report.left, 'due row')}."
     if report.unasked:
-        said += (
-            f" The service keeps failing. Not asked about: {counted(report.unasked, 'reference')}."
-        )
+        said += f" The service keeps failing. Waiting until it answers: {counted(report.unasked, 'reference')}."
     if report.overrun:
         said += " Running for longer than the lease: "
         said += f"{counted(report.overrun, 'delivery', 'deliveries')}."
     if report.other_mode:
-        said += f" Of the other mode (test/live), until MODE is switched back: {report.other_mode}."
+        said += f" Of the other mode (test/live), waiting until MODE is switched back: {report.other_mode}."
     return said
 
 

@@ -84,7 +84,7 @@ def _serve(database: str, jobs: str, line: "Connection[Any, Any]") -> None:
         far.close()
         try:
             rows = near.recv()
-        except EOFError:  # it was killed, or failed
+        except (EOFError, OSError):  # it was killed, perhaps while it sent them, or failed
             rows = []
         near.close()
         _pid, status = os.waitpid(pid, 0)

@@ -165,7 +165,7 @@ def test_the_command_says_what_it_left_alone(failed: str) -> None:
     call_command("payments_pages_sweep", stdout=out)
     assert (
         out.getvalue()
-        == "Swept 0. Of the other mode (test/live), until MODE is switched back: 1.\n"
+        == "Swept 0. Of the other mode (test/live), waiting until MODE is switched back: 1.\n"
     )
 
 
