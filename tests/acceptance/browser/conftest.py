@@ -18,6 +18,7 @@ expect.set_options(timeout=20_000)
 ARGUMENTS = [
     "--no-sandbox",  # as root in a container there is no other way
     "--disable-gpu",
+    "--renderer-process-limit=1",  # a process for each page opened would compile axe each time
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
