@@ -49,16 +49,18 @@ class Deadline:
 
     `connecting` is true from the start of a connection until bytes of the request may have
     left: the service cannot have acted upon a call that fails in this time. `connected` is true
-    once a connection was opened for this call, not taken from those kept alive.
+    once a connection was opened for this call, not taken from those kept alive. `response` is the
+    last one that was begun, the service's or a proxy's.
     """
 
-    __slots__ = ("_end", "connected", "connecting", "limits")
+    __slots__ = ("_end", "connected", "connecting", "limits", "response")
 
     def __init__(self, limits: Limits) -> None:
         self._end = time.monotonic() + limits.deadline
         self.limits = limits
         self.connecting = False
         self.connected = False
+        self.response: http.client.HTTPResponse | None = None
 
     def remaining(self) -> float:
         """Return the seconds that are left; zero or less: the call has failed."""
@@ -126,6 +128,7 @@ class _BoundSocket:
 class _BoundResponse(http.client.HTTPResponse):
     def __init__(self, sock: Any, *arguments: Any, **named: Any) -> None:
         super().__init__(_BoundSocket(sock), *arguments, **named)  # type: ignore[arg-type]
+        _current().response = self
 
 
 class _BoundHTTPConnection(urllib3.connection.HTTPConnection):
@@ -134,7 +137,12 @@ class _BoundHTTPConnection(urllib3.connection.HTTPConnection):
     def connect(self) -> None:
         deadline = _current()
         deadline.connecting = True
-        super().connect()
+        try:
+            super().connect()
+        finally:
+            # Older releases of http.client leave a proxy's answer open, and the socket with it.
+            if deadline.response is not None:
+                deadline.response.close()
         deadline.connecting = False
         deadline.connected = True
 
