@@ -113,12 +113,21 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+_LONGEST = ("interleavings", "state_machine", "test_admin_screens.py", "test_growth.py")
+
+
 def _keep_together(items: list[pytest.Item]) -> None:
     """Give what shares a broker, or starts many processes, to one process of pytest-xdist's.
 
-    They come first: whoever has them works longest, and the others end meanwhile.
+    They come first, and after them single tests that take a minute: whoever has one of those works
+    longest, and the others end meanwhile.
     """
-    items.sort(key=lambda item: not {"queues", "races"} & set(item.path.parts))
+
+    def place(item: pytest.Item) -> int:
+        parts = set(item.path.parts)
+        return 0 if {"queues", "races"} & parts else 1 if parts.intersection(_LONGEST) else 2
+
+    items.sort(key=place)
     for item in items:
         for group in ("queues", "races"):
             if f"/{group}/" in item.path.as_posix():
