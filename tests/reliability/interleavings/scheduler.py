@@ -117,18 +117,21 @@ class Meeting:
 def meetings(
     prepare: Callable[[int], tuple[Callable[[], Any], Callable[[], Any]]],
     meanwhile: Callable[[int], None] = lambda number: None,
+    *,
+    half: bool = False,
 ) -> Iterator[Meeting]:
     """Play all orders: the first stops before its i-th step, the second before its j-th.
 
     Then the first ends, then the second. i and j count up until there are no more steps; a
     second that is blocked cannot come further, whatever j. `prepare` gets the number of the
-    meeting and gives the two actions; `meanwhile` happens when the first has stopped.
+    meeting and gives the two actions; `meanwhile` happens when the first has stopped. With `half`
+    every second j is left out, the odd ones for one i and the even ones for the next.
     """
     # Two threads for all meetings: what a thread opens, its line to the database and to the
     # service, costs more than the steps that are watched.
     with ThreadPoolExecutor(1) as here, ThreadPoolExecutor(1) as there:
         try:
-            yield from _meetings(prepare, meanwhile, (here, there))
+            yield from _meetings(prepare, meanwhile, (here, there), 2 if half else 1)
         finally:
             for thread in (here, there):
                 thread.submit(connections.close_all).result(timeout=30)
@@ -138,10 +141,11 @@ def _meetings(
     prepare: Callable[[int], tuple[Callable[[], Any], Callable[[], Any]]],
     meanwhile: Callable[[int], None],
     threads: tuple[Executor, Executor],
+    stride: int,
 ) -> Iterator[Meeting]:
     number = 0
     for i in range(1, MOST_STEPS):
-        for j in range(1, MOST_STEPS):
+        for j in range(1 + i % stride, MOST_STEPS, stride):
             number += 1
             first, second = map(Rival, prepare(number), threads)
             try:

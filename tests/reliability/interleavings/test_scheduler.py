@@ -34,9 +34,9 @@ def _read_slowly() -> None:
     Good.objects.count()
 
 
-def _play(second: Action) -> list[scheduler.Meeting]:
-    Good.objects.create(reference="MET", key=KEY, attempt=0)
-    played = list(meetings(lambda number: (_write, second)))
+def _play(second: Action, *, half: bool = False) -> list[scheduler.Meeting]:
+    Good.objects.get_or_create(reference="MET", key=KEY, attempt=0)
+    played = list(meetings(lambda number: (_write, second), half=half))
     assert not [error for met in played for error in met.results if error]
     return played
 
@@ -47,6 +47,14 @@ def test_who_is_slow_is_not_blocked() -> None:
     steps = 3 if connection.vendor == "sqlite" else 2  # its BEGIN is a statement
     assert len(played) == steps * 3 + 1  # the first that has ended meets nobody
     assert not [met for met in played if "blocked" in met.where]
+
+
+def test_half_of_the_orders_are_every_second_one() -> None:
+    everything = [met.where for met in _play(_read_slowly)]
+    half = [met.where for met in _play(_read_slowly, half=True)]
+    assert len(half) == len(everything) * 2 // 3 + 1  # of three for each step of the first, two
+    assert len(set(half)) == len(half)
+    assert set(half) < set(everything)
 
 
 def test_who_waits_for_a_lock_is_blocked() -> None:
