@@ -26,7 +26,7 @@ from typing import Any
 import pytest
 import requests
 
-from tests.support.repository import files_of_the_repository
+from tests.support.repository import BUILD, files_of_the_repository
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -61,8 +61,8 @@ def run(*command: str | Path, cwd: Path) -> str:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     folder = tmp_path_factory.mktemp("built")
-    run(sys.executable, "-m", "build", "--outdir", folder / "release", ROOT, cwd=folder)
-    run(sys.executable, "-m", "build", "--wheel", "--outdir", folder / "direct", ROOT, cwd=folder)
+    run(*BUILD, "--outdir", folder / "release", ROOT, cwd=folder)
+    run(*BUILD, "--wheel", "--outdir", folder / "direct", ROOT, cwd=folder)
     (sdist,) = (folder / "release").glob("*.tar.gz")
     (wheel,) = (folder / "release").glob("*.whl")
     (direct,) = (folder / "direct").glob("*.whl")

@@ -13,6 +13,7 @@ import pytest
 import requests
 
 from tests.support.projects import Programs, environment, free_port, run, wait_for
+from tests.support.repository import BUILD
 from tests.support.snippets import ROOT, page_text, snippet
 
 README = page_text("README.md")
@@ -104,16 +105,7 @@ def browser() -> requests.Session:
 
 @pytest.fixture
 def wheel(tmp_path: Path) -> Path:
-    run(
-        sys.executable,
-        "-m",
-        "build",
-        "--wheel",
-        "--outdir",
-        tmp_path / "wheels",
-        ROOT,
-        cwd=tmp_path,
-    )
+    run(*BUILD, "--wheel", "--outdir", tmp_path / "wheels", ROOT, cwd=tmp_path)
     (found,) = (tmp_path / "wheels").glob("*.whl")
     return found
 

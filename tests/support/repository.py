@@ -1,11 +1,15 @@
 """Which files belong to the repository, whether or not git knows it."""
 
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
-__all__ = ["ROOT", "files_of_the_repository"]
+__all__ = ["BUILD", "ROOT", "files_of_the_repository"]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+# uv gets the tools of a build in a tenth of the time.
+BUILD = (sys.executable, "-m", "build", *(("--installer", "uv") if shutil.which("uv") else ()))
 # What tools and targets make; an unpacked sdist has PKG-INFO beside them.
 _MADE = {".venv", ".cache", ".hypothesis", ".pytest_cache", "PKG-INFO", "dist", "var"}
 
