@@ -113,14 +113,15 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+# Folders and files whose single tests take up to a minute.
 _LONGEST = ("interleavings", "state_machine", "test_admin_screens.py", "test_growth.py")
 
 
 def _keep_together(items: list[pytest.Item]) -> None:
     """Give what shares a broker, or starts many processes, to one process of pytest-xdist's.
 
-    They come first, and after them single tests that take a minute: whoever has one of those works
-    longest, and the others end meanwhile.
+    They come first, and then the longest single tests: the process that has one works longest, and
+    the others end meanwhile.
     """
 
     def place(item: pytest.Item) -> int:

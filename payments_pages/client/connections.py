@@ -140,7 +140,7 @@ class _BoundHTTPConnection(urllib3.connection.HTTPConnection):
         try:
             super().connect()
         finally:
-            # Older releases of http.client leave a proxy's answer open, and the socket with it.
+            # A proxy's answer: Python 3.11.2, for one, leaves it open, and the socket with it.
             if deadline.response is not None:
                 deadline.response.close()
         deadline.connecting = False

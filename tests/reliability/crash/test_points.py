@@ -79,7 +79,7 @@ def believe(outcome: Outcome | None, reference: str, where: str) -> None:
 
 
 @both_kinds
-# Usually the harder side alone: the statement took effect, and who sent it does not know.
+# Usually the harder side alone: the statement took effect, and its sender does not know.
 @pytest.mark.parametrize("side", chosen(tuple(BREAKS), "after"))
 def test_the_line_to_the_database_is_lost_at_any_point(
     scene: Scene, kind: str, name: str, side: str

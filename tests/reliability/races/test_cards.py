@@ -108,8 +108,8 @@ def test_keys_are_changed_while_payments_bring_new_codes(
         stop.set()
     turning.result(timeout=30)
     if os.environ.get("TESTS_ISOLATION"):
-        # Whoever finds the card changed since its first read is refused, again and again: told to
-        # come again, and delivered by the sweep.
+        # There the database refuses who changes a row that has changed since it was read. A payer
+        # who is refused four times is told to come again; the sweep delivers.
         run_sweep(after=3600)
     else:
         assert outcomes[Outcome.DELIVERED] == len(references)
