@@ -198,7 +198,17 @@ def _read_all(client: Client, addresses: list[str], language: str) -> list[str]:
     direction = "ltr" if language == "en" else "rtl"
     pages = [response.content.decode() for response in shown]
     assert all(f'lang="{language}" dir="{direction}"' in page for page in pages)
-    return [part for page in pages for part in Readable(page).parts if part not in NOT_OURS]
+    not_ours = NOT_OURS | _headings_of_searches(language)
+    return [part for page in pages for part in Readable(page).parts if part not in not_ours]
+
+
+def _headings_of_searches(language: str) -> set[str]:
+    """Return headings of Django's own, from 6.1 on, as they are where its catalogue lacks them."""
+    with translation.override(language):
+        return {
+            f"Search {model._meta.verbose_name_plural}"
+            for model in (PaymentPage, Transaction, Verification)
+        }
 
 
 @pytest.mark.slow
