@@ -12,7 +12,6 @@ import argparse
 import contextlib
 import io
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -138,22 +137,18 @@ def main() -> None:
     else:
         album = Album(DOCS, lambda name: options.only in name and name in CHOSEN, LONGEST_IN_DOCS)
 
+    from tests.support.chromium import find_chromium
+
+    chromium = find_chromium()
+    if chromium is None:
+        sys.exit("There is no Chromium on the PATH (Debian: chromium).")
     with tempfile.TemporaryDirectory(prefix="screenshots-") as directory:
         configure(Path(directory))
         with shop(Path(directory)) as place, sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
+            browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
             taken = sum(take(browser, place, language, album) for language in LANGUAGES)
             browser.close()
     print(f"{taken} pictures in {album.folder}")
-
-
-def chromium() -> str:
-    """Return the path of a Chromium; end with a message if there is none."""
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    path = next((path for name in names if (path := shutil.which(name))), None)
-    if path is None:
-        sys.exit("There is no Chromium on the PATH (Debian: chromium).")
-    return path
 
 
 def configure(directory: Path) -> None:
