@@ -92,7 +92,7 @@ def test_a_failed_delivery_is_mailed_without_the_payer(
     assert "fulfilment.failed" in sent
     assert "in deliver" in sent
     assert visit.reference in sent
-    assert "Transaction" in sent  # the type of a variable
+    assert "<pre>&#x27;Fulfilment&#x27;</pre>" in sent  # the type of a variable
     for secret in (PAYER, "noor.payer", KEY):
         assert secret not in sent
 

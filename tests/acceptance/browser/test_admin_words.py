@@ -27,7 +27,8 @@ CODES = re.compile(
       \b(ILS|JOD|USD|EET|EEST|QR|CSV|Excel|SVG|PNG|Asia/Hebron)\b
     | \b(admin|demo-[a-z0-9-]+)\b                # who, and references
     | ^(True|False)$                              # Django's own icons
-    | ^Search$                                    # Django's own: it does not translate it
+    | ^(Search|Pagination)\b.*                    # Django's own, which it does not translate
+    | ^(-\ Select\ an\ option\ -|Run)$
     | https?://\S+
     | \bhttps\b                                   # the name of a protocol
     """,

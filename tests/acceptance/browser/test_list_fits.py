@@ -72,7 +72,7 @@ def test_the_page_itself_is_no_wider_than_a_narrow_window(
     page = opened(browser, long_row, language, width)
     scrolled, seen = widths(page, "html")
     assert scrolled == seen
-    rows = page.locator(".changelist-form-container").bounding_box()
+    rows = page.locator("#changelist-form").bounding_box()
     filters = page.locator("#changelist-filter").bounding_box()
     assert rows
     assert filters
