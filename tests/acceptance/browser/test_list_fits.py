@@ -80,6 +80,19 @@ def test_the_page_itself_is_no_wider_than_a_narrow_window(
     assert rows["width"] == page.locator("#content-main").bounding_box()["width"]  # type: ignore[index]
 
 
+def test_what_is_between_the_tools_and_the_rest_is_as_wide_as_the_screen(
+    browser: Browser, long_row: str
+) -> None:
+    """Django 6.1 has a place for the tools in which all stands beside each other."""
+    page = opened(browser, long_row, "en", 1280)
+    form = f"/admin/payments_pages/paymentpage/{PaymentPage.objects.get().pk}/change/"
+    for path, selector in ((LIST, "#pp-totals"), (LIST, ".pp-queues"), (form, ".pp-notice")):
+        page.goto(long_row + path)
+        both = [page.locator(one).first.bounding_box() for one in (selector, "#content-main")]
+        added, rest = (box["width"] if box else 0 for box in both)
+        assert added == rest, selector
+
+
 @pytest.mark.parametrize("language", ["en", "ar", "he"])
 def test_the_question_about_ticked_payments_fits_a_telephone(
     browser: Browser, long_row: str, language: str
