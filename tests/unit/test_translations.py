@@ -203,7 +203,7 @@ def _read_all(client: Client, addresses: list[str], language: str) -> list[str]:
 
 
 def _headings_of_searches(language: str) -> set[str]:
-    """Return headings of Django's own, from 6.1 on, as they are where its catalogue lacks them."""
+    """Return headings of Django's own, from 6.0 on, as they are where its catalogue lacks them."""
     with translation.override(language):
         return {
             f"Search {model._meta.verbose_name_plural}"

@@ -14,7 +14,7 @@ from tests.conftest import mirror_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-MOST_STEPS = 130  # from 6.1 on, Django has its filters before the list
+MOST_STEPS = 130  # from 6.0 on, Django has its filters before the list
 
 
 def tab_to(page: Page, name: str) -> None:
