@@ -31,7 +31,7 @@ def _delete_rows(case: TransactionTestCase) -> None:
             continue
         # Foreign keys are looked at when the transaction ends: the order does not matter.
         with transaction.atomic(using=alias), connection.cursor() as cursor:
-            # Serializable, it may be undone because of transactions that ended just before.
+            # A serializable one may be undone because of transactions that have just ended.
             cursor.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
             for table in tables:
                 cursor.execute(f"DELETE FROM {connection.ops.quote_name(table)}")

@@ -33,7 +33,7 @@ _PLACES = """
 def violations(page: Page, rules: Sequence[str] = RULES) -> Any:
     """Return axe's list of violations. `rules` are names, or tags, of axe's rules.
 
-    A page is given axe once: to read it takes as long as to look at a small page.
+    The page loads axe once: that takes as long as to look at a small page.
     """
     if not page.evaluate("'axe' in window"):
         page.evaluate(Axe().axe_script)

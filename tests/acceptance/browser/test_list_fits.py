@@ -83,7 +83,7 @@ def test_the_page_itself_is_no_wider_than_a_narrow_window(
 def test_what_is_between_the_tools_and_the_rest_is_as_wide_as_the_screen(
     browser: Browser, long_row: str
 ) -> None:
-    """Django 6.1 has a place for the tools in which all stands beside each other."""
+    """Django 6.1 puts all that is in the block of the tools into one row with the title."""
     page = opened(browser, long_row, "en", 1280)
     form = f"/admin/payments_pages/paymentpage/{PaymentPage.objects.get().pk}/change/"
     for path, selector in ((LIST, "#pp-totals"), (LIST, ".pp-queues"), (form, ".pp-notice")):
@@ -91,6 +91,21 @@ def test_what_is_between_the_tools_and_the_rest_is_as_wide_as_the_screen(
         both = [page.locator(one).first.bounding_box() for one in (selector, "#content-main")]
         added, rest = (box["width"] if box else 0 for box in both)
         assert added == rest, selector
+
+
+def test_links_that_look_like_buttons_are_not_underlined(browser: Browser, long_row: str) -> None:
+    page = opened(browser, long_row, "en", 1280)
+    held = Fulfilment.objects.get().transaction_id
+    for path, selector in (
+        ("/admin/", ".pp-needs a.button"),
+        (f"{LIST}{held}/change/", ".pp-actions a.button"),
+        (f"{LIST}{held}/approve/", ".pp-cancel"),
+    ):
+        page.goto(long_row + path)
+        style = "all => all.map(it => getComputedStyle(it).textDecorationLine)"
+        lines = page.locator(selector).evaluate_all(style)
+        assert lines, selector
+        assert set(lines) == {"none"}, selector
 
 
 @pytest.mark.parametrize("language", ["en", "ar", "he"])

@@ -300,7 +300,7 @@ def test_a_sync_that_breaks_off_waits_for_a_person(
     for number in range(250):
         sandbox.add_page(name=f"Page {number}", slug=f"page-{number}", amount=number + 1)
     sandbox.faults.add(operation="list", kind="status", status=500, skip=3)
-    known = allowed(admin, shop)
+    known = allowed(admin, shop)  # now, because it may open other pages
     admin.goto(shop + PAGES)
     admin.get_by_role("button", name="Sync with the service").click()
     expect(admin.locator("#pp-sync-error")).to_contain_text("The listing broke off")
